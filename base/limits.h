@@ -1,0 +1,78 @@
+// Every bound of the system, with its reason (DESIGN section 10). Nothing grows without one.
+#ifndef WEBNND_BASE_LIMITS_H_
+#define WEBNND_BASE_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace webnnd::limits {
+
+// --- Tensors and graphs -------------------------------------------------------------------------
+// The draft's largest rank in practice; shaders unroll over it.
+inline constexpr uint32_t kRankMax = 8;
+// The draft's bound on a dimension: what WebIDL's `unsigned long` holds and drivers index with.
+inline constexpr uint32_t kDimensionMax = 0x7fffffff;
+// Vulkan's guaranteed maxStorageBufferRange, and lavapipe's: one tensor is one binding.
+inline constexpr uint64_t kTensorBytesMax = 128ull << 20;
+// Models of a billion parameters need a few thousand; a hundred times that is still a short scan.
+inline constexpr uint32_t kOperandsPerGraphMax = 1u << 18;
+inline constexpr uint32_t kOperatorsPerGraphMax = 1u << 17;
+// concat and split are the only operators with lists of operands.
+inline constexpr uint32_t kOperandsPerOperatorMax = 1024;
+// A list attribute holds at most an entry per axis (padding: two), except split's sizes.
+inline constexpr uint32_t kAttributeListMax = 1024;
+inline constexpr uint32_t kNameBytesMax = 512;
+inline constexpr uint32_t kLabelBytesMax = 512;
+// Inputs, or outputs, of one graph; a decoder of 80 layers has 160 caches on each side.
+inline constexpr uint32_t kGraphEndpointsMax = 1024;
+
+// --- The wire -----------------------------------------------------------------------------------
+// A frame carries a chunk of a graph or a small payload; bulk goes through the arenas.
+inline constexpr uint32_t kFrameBytesMax = 1u << 20;
+// Payloads up to here travel inline: below it a copy is cheaper than an arena range.
+inline constexpr uint32_t kInlinePayloadBytesMax = 4096;
+// Descriptors that one message may carry: Hello brings two arenas.
+inline constexpr uint32_t kDescriptorsPerFrameMax = 4;
+// Descriptors received and not yet claimed by a message.
+inline constexpr uint32_t kDescriptorsPendingMax = 16;
+// Each arena: large enough to hide a round trip at memory speed, small enough for many clients.
+inline constexpr uint64_t kArenaBytesDefault = 16ull << 20;
+inline constexpr uint64_t kArenaBytesMax = 256ull << 20;
+inline constexpr uint64_t kArenaBytesMin = 64ull << 10;
+// Nesting of a Cap'n Proto message; our deepest is 8.
+inline constexpr int kDecodeNestingMax = 16;
+// Operators per graph chunk; keeps a chunk well below a frame.
+inline constexpr uint32_t kOperatorsPerChunk = 256;
+
+// --- A client -----------------------------------------------------------------------------------
+inline constexpr uint32_t kObjectsPerSessionMax = 1u << 16;
+inline constexpr uint32_t kContextsPerSessionMax = 16;
+inline constexpr uint32_t kTensorsPerSessionMax = 1u << 14;
+inline constexpr uint32_t kGraphsPerSessionMax = 1024;
+inline constexpr uint32_t kBuildersPerSessionMax = 256;
+// Device memory of one client: tensors, constants and arenas of intermediates together.
+inline constexpr uint64_t kDeviceBytesPerSessionMax = 8ull << 30;
+// Work accepted and not yet retired; beyond it the worker stops reading the socket.
+inline constexpr uint32_t kTasksInFlightMax = 512;
+inline constexpr uint64_t kBytesInFlightMax = 256ull << 20;
+// Replies queued for a client that does not read; beyond it the worker stops reading from it too.
+inline constexpr uint64_t kOutboxBytesMax = 8ull << 20;
+// The client's own queue of unsent bytes; beyond it calls fail with OperationError.
+inline constexpr uint64_t kClientQueueBytesMax = 64ull << 20;
+// Bindings that plain dispatch caches per context.
+inline constexpr uint32_t kBindingsCachedMax = 64;
+
+// --- Processes ----------------------------------------------------------------------------------
+inline constexpr uint32_t kWorkersMax = 64;
+inline constexpr int kHeartbeatIntervalMs = 250;
+inline constexpr int kHeartbeatSilenceMaxMs = 1000;
+// A worker that is not ready to serve by then is killed (a cold driver start takes 0.1 s).
+inline constexpr int kWorkerStartMaxMs = 20000;
+// A submission is cut at about this much estimated work, so that it can be stopped in between.
+inline constexpr int kSubmissionMs = 50;
+// Device work of one dispatch; beyond it the worker gives up and its contexts are lost.
+inline constexpr int kDispatchSecondsMax = 60;
+
+}  // namespace webnnd::limits
+
+#endif  // WEBNND_BASE_LIMITS_H_

@@ -1,0 +1,57 @@
+# The three kinds of targets of this project, so that every room builds alike.
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+endif()
+
+add_library(webnnd_options INTERFACE)
+target_include_directories(webnnd_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+target_compile_options(webnnd_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
+                       -fno-strict-aliasing -fvisibility=hidden)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports uninitialised std::variant and std::optional members that cannot be read.
+  target_compile_options(webnnd_options INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+endif()
+if(WEBNND_SANITIZERS)
+  target_compile_options(webnnd_options INTERFACE -fsanitize=${WEBNND_SANITIZERS}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(webnnd_options INTERFACE -fsanitize=${WEBNND_SANITIZERS})
+  target_compile_definitions(webnnd_options INTERFACE WEBNND_SANITIZERS=1)
+endif()
+if(WEBNND_FUZZERS)
+  # Coverage in every object; the driver itself is linked by the targets in fuzz/.
+  target_compile_options(webnnd_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# webnnd_library(NAME SOURCES a.cc ... [DEPENDS lib ...] [PRIVATE_DEPENDS lib ...])
+function(webnnd_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC webnnd_options ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+endfunction()
+
+# webnnd_program(NAME SOURCES a.cc ... [DEPENDS lib ...]): an executable in build/<preset>/bin.
+function(webnnd_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE webnnd_options ${ARG_DEPENDS})
+endfunction()
+
+# webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]): a
+# GoogleTest program registered with ctest under the name FOLDER/UNIT.
+function(webnnd_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
+  string(REPLACE "/" "_" target ${name})
+  set(target ${target}_test)
+  add_executable(${target} ${ARG_SOURCES})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
+  add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "WEBNND=${CMAKE_BINARY_DIR}/bin/webnnd;WEBNND_BIN=${CMAKE_BINARY_DIR}/bin;${ARG_ENVIRONMENT}")
+endfunction()

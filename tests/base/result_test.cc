@@ -1,0 +1,53 @@
+#include "base/result.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace webnnd {
+namespace {
+
+Result<int> Half(int x) {
+  INVALID_IF(x % 2 != 0, "the number ({}) is odd", x);
+  return x / 2;
+}
+
+Result<int> Quarter(int x) {
+  ASSIGN_OR_RETURN(int half, Half(x));
+  return Half(half);
+}
+
+Status QuarterExists(int x) {
+  TRY_DOING(Quarter(x), "quartering ({})", x);
+  return {};
+}
+
+TEST(Result, AssignOrReturn_PassesValueOn) { EXPECT_EQ(Quarter(12).value(), 3); }
+
+TEST(Result, AssignOrReturn_PassesErrorOn) {
+  Result<int> result = Quarter(6);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kValidation);
+  EXPECT_EQ(result.error().message(), "the number (3) is odd");
+}
+
+TEST(Result, TryDoing_AddsContextInnermostFirst) {
+  Status status = QuarterExists(6);
+  ASSERT_FALSE(status.ok());
+  Error error = status.error();
+  error.AddContext("testing");
+  EXPECT_EQ(error.ToString(), "the number (3) is odd\n - While quartering (6).\n - While testing.");
+}
+
+TEST(Result, HoldsMoveOnlyValues) {
+  Result<std::unique_ptr<int>> result = std::make_unique<int>(7);
+  std::unique_ptr<int> value = std::move(result).value();
+  EXPECT_EQ(*value, 7);
+}
+
+TEST(ResultDeathTest, ValueOfError_Aborts) {
+  EXPECT_DEATH((void)Half(1).value(), "CHECK failed");
+}
+
+}  // namespace
+}  // namespace webnnd
