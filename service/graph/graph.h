@@ -1,0 +1,67 @@
+// Graph: what a builder has collected, validated: the form that passes work on.
+#ifndef WEBNND_SERVICE_GRAPH_GRAPH_H_
+#define WEBNND_SERVICE_GRAPH_GRAPH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "webidl/generated/types.h"
+#include "webidl/operand_descriptor.h"
+
+namespace webnnd::service {
+
+using ValueId = uint32_t;  // Index into Graph::values.
+inline constexpr ValueId kNoValue = 0xffffffff;
+
+// An operand of the graph.
+struct Value {
+  enum class Kind : uint8_t { kInput, kConstant, kResult };
+  Kind kind = Kind::kResult;
+  webidl::OperandDescriptor descriptor;
+  // kInput: index into Graph::inputs. kConstant: index into Graph::constants.
+  // kResult: index of the operator that produces it.
+  uint32_t index = 0;
+};
+
+// An operator. Slots follow the signature (webidl/generated/signatures.h); kNoValue for an absent
+// optional operand.
+struct Node {
+  webidl::OperatorKind kind{};
+  std::vector<ValueId> operands;
+  std::vector<ValueId> results;
+  std::string label;
+  webidl::OperatorAttributes attributes;
+};
+
+struct GraphConstant {
+  webidl::OperandDescriptor descriptor;
+  // Index of the device buffer that the session holds for it.
+  uint32_t buffer = 0;
+  // Bytes of small constants (inline payloads), for passes that look at values; else null.
+  std::shared_ptr<const std::vector<std::byte>> bytes;
+};
+
+struct Graph {
+  struct Input {
+    std::string name;
+    ValueId value = kNoValue;
+  };
+  struct Output {
+    std::string name;
+    ValueId value = kNoValue;
+  };
+
+  std::vector<Value> values;
+  std::vector<Node> nodes;  // In an order in which operands come before their users.
+  std::vector<GraphConstant> constants;
+  std::vector<Input> inputs;  // In the order of the tensors of a dispatch.
+  std::vector<Output> outputs;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_GRAPH_GRAPH_H_

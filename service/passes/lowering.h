@@ -1,0 +1,73 @@
+// Lowering: how an operator becomes kernel calls. One row per operator, in an explicit table.
+#ifndef WEBNND_SERVICE_PASSES_LOWERING_H_
+#define WEBNND_SERVICE_PASSES_LOWERING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "service/graph/graph.h"
+#include "shaders/shader_id.h"
+
+namespace webnnd::service {
+
+// One buffer of a call before memory is planned.
+struct LoweredBuffer {
+  ValueId value = kNoValue;
+  bool written = false;
+};
+
+// A kernel call on values; the memory planner turns it into a KernelCall (service/plan/plan.h, where
+// the fields are described).
+struct LoweredCall {
+  shaders::ShaderId shader{};
+  std::vector<uint32_t> specialization;
+  std::vector<LoweredBuffer> buffers;
+  std::vector<uint32_t> parameters;
+  uint64_t invocations = 0;
+  uint64_t workgroups = 0;
+  uint64_t cost = 0;
+  std::string label;
+};
+
+// What lowering writes. Values that only lowering knows (temporaries) are added to the graph.
+class LoweringBuilder {
+ public:
+  explicit LoweringBuilder(Graph& graph) : graph_(graph) {}
+
+  const webidl::OperandDescriptor& descriptor(ValueId value) const {
+    return graph_.values[value].descriptor;
+  }
+  // A temporary of this lowering.
+  ValueId AddTemporary(webidl::OperandDescriptor descriptor);
+  void AddCall(LoweredCall call) { calls_.push_back(std::move(call)); }
+  // Declares that `result` has the bytes of `source` in the same order (reshape, identity): no
+  // kernel runs where the planner can give both the same memory; else it inserts a copy.
+  void AddAlias(ValueId result, ValueId source);
+
+  struct Alias {
+    ValueId result;
+    ValueId source;
+    size_t call_index;  // The alias takes effect before this call.
+  };
+  std::vector<LoweredCall>& calls() { return calls_; }
+  const std::vector<Alias>& aliases() const { return aliases_; }
+
+ private:
+  Graph& graph_;
+  std::vector<LoweredCall> calls_;
+  std::vector<Alias> aliases_;
+};
+
+using LowerFunction = Status (*)(const Node& node, LoweringBuilder& builder);
+
+// nullptr: the operator has a meaning and no kernel yet (NotSupported at build).
+LowerFunction GetLowering(webidl::OperatorKind kind);
+
+// A call that copies all bytes of `source` to `result`, which has the same byte length.
+LoweredCall MakeCopyCall(const Graph& graph, ValueId result, ValueId source);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_LOWERING_H_

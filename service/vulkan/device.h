@@ -1,0 +1,127 @@
+// Device: one Vulkan adapter opened, its queue and its memory. The only room that knows Vulkan.
+// These headers show no Vulkan type, so that the rest of the service does not either.
+#ifndef WEBNND_SERVICE_VULKAN_DEVICE_H_
+#define WEBNND_SERVICE_VULKAN_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "service/plan/plan.h"
+
+namespace webnnd::service {
+
+// An adapter that the Vulkan loader lists, as `webnnd devices` prints it.
+struct AdapterInfo {
+  uint32_t index = 0;  // What `--device N` names.
+  std::string name;
+  std::string driver;
+  bool accelerated = false;  // Not a CPU implementation.
+  bool low_power = false;    // An integrated GPU.
+  // Why it cannot be used ("lacks timelineSemaphore"); empty when it can.
+  std::string missing;
+};
+
+struct DeviceOptions {
+  bool validation = false;                     // Loads VK_LAYER_KHRONOS_validation.
+  std::vector<std::string> disabled_features;  // "fp16", ...: pretends that the device lacks them.
+};
+
+Result<std::vector<AdapterInfo>> ListAdapters(const DeviceOptions& options);
+
+class DeviceImpl;
+
+// Device memory of one tensor, constant or arena. Freed when the last reference goes: holders keep
+// one until the device has finished with it (Timeline does so for what it records).
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual uint64_t bytes() const = 0;
+};
+
+// Thread-safe.
+class Device {
+ public:
+  // NotSupported when the adapter lacks something that we require.
+  static Result<std::shared_ptr<Device>> Open(uint32_t adapter_index, const DeviceOptions& options);
+  ~Device();
+
+  const AdapterInfo& adapter() const;
+  // The largest tensor, from maxStorageBufferRange and limits::kTensorBytesMax.
+  uint64_t max_tensor_bytes() const;
+  // Runs one pipeline to the end, so that the driver has loaded all that it needs (before seccomp).
+  Status WarmUp();
+
+  // `bytes` are rounded up to whole words. Contents are undefined: clear or write before use.
+  Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes);
+
+  // True once a call answered VK_ERROR_DEVICE_LOST, or work took too long.
+  bool lost() const;
+  // Messages of the validation layers so far, in this process.
+  static uint64_t ValidationMessageCount();
+
+  DeviceImpl& impl() { return *impl_; }
+
+ private:
+  explicit Device(std::unique_ptr<DeviceImpl> impl);
+  std::unique_ptr<DeviceImpl> impl_;
+};
+
+// Pipelines, constants, arena and parameters of one plan. Immutable; thread-safe.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // Compiles every pipeline and warms it with an empty dispatch, so that no dispatch pays for it.
+  // `constants` in the plan's order.
+  static Result<std::shared_ptr<Executable>> Create(
+      std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants);
+  virtual const Plan& plan() const = 0;
+  virtual uint64_t device_bytes() const = 0;  // Arena and parameters, without constants.
+};
+
+// An executable with the tensors of all its inputs and outputs fixed: descriptor sets and recorded
+// command buffers, made once and used again for each dispatch.
+class Binding {
+ public:
+  virtual ~Binding() = default;
+  static Result<std::shared_ptr<Binding>> Create(std::shared_ptr<Executable> executable,
+                                                 std::vector<std::shared_ptr<Buffer>> inputs,
+                                                 std::vector<std::shared_ptr<Buffer>> outputs);
+};
+
+// The ordered work of one context: one timeline semaphore. Used by one thread at a time; callbacks
+// run on the device's completion thread, in order, and must not block. What is recorded keeps its
+// buffers alive until it has run.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+  static Result<std::unique_ptr<Timeline>> Create(std::shared_ptr<Device> device);
+
+  // Sets all bytes to zero.
+  virtual Status Clear(std::shared_ptr<Buffer> buffer) = 0;
+  // Writes [offset, offset + bytes): `fill` is called at once with staging memory of that size
+  // (possibly in pieces, in order) and fills it. Its error is passed on and nothing is written then.
+  using FillFunction = std::function<Status(uint64_t offset, std::span<std::byte> staging)>;
+  virtual Status Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
+                       const FillFunction& fill) = 0;
+  // Copies the first `bytes` bytes out; `done` gets them (valid during the call), or DeviceLost.
+  using ReadFunction = std::function<void(Result<std::span<const std::byte>>)>;
+  virtual Status Read(std::shared_ptr<Buffer> buffer, uint64_t bytes, ReadFunction done) = 0;
+  virtual Status Dispatch(std::shared_ptr<Binding> binding) = 0;
+  // Runs `done` on the completion thread after all that was recorded before it (false: device lost).
+  virtual Status Notify(std::function<void(bool ok)> done) = 0;
+  // Submits what has been recorded. Recording never waits for the device, except when staging
+  // memory in flight exceeds its bound.
+  virtual Status Flush() = 0;
+  // Flush, then wait until the device has finished everything and the callbacks have run.
+  virtual Status WaitIdle() = 0;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_VULKAN_DEVICE_H_
