@@ -1,0 +1,163 @@
+// webidl/generated/types.h and types.cc: enums, attribute structs, operators.
+
+import { comment, constant, enumName, fieldDeclaration, header, snake } from './cpp.mjs';
+
+function enumDeclaration({ idl, values }) {
+  const name = enumName(idl);
+  const constants = values.map((value) => `  ${constant(value)},`).join('\n');
+  return `// ${idl}
+enum class ${name} : uint8_t {
+${constants}
+};
+inline constexpr uint32_t k${name}Count = ${values.length};
+std::string_view ToString(${name} value);
+std::optional<${name}> ${name}FromString(std::string_view name);
+`;
+}
+
+function structDeclaration(name, doc, fields) {
+  const lines = fields.map((field) => `  ${fieldDeclaration(field)}`).join('\n');
+  return `${comment(doc)}
+struct ${name} {
+${lines}${lines ? '\n\n' : ''}  friend bool operator==(const ${name}&, const ${name}&) = default;
+};
+`;
+}
+
+function visitors({ name, fields }) {
+  const body = fields.map((field) => `  v("${field.name}", a.${snake(field.name)});\n`).join('');
+  return ['', 'const '].map((qualifier) => `template <class V>
+void VisitFields(${qualifier}${name}&${fields.length ? ' a' : ''}, V&&${fields.length ? ' v' : ''}) {
+${body}}
+`).join('');
+}
+
+export function typesHeader(model) {
+  const structs = [{ name: 'NoAttributes', fields: [], doc: 'Operators without attributes.' },
+                   ...model.attributeStructs.map((item) =>
+                     ({ ...item, doc: `Attributes of ${item.operators.join(', ')}.` }))];
+  return `${header(model)}// What WebNN names: enums, the attributes of each operator, and Operator.
+#ifndef WEBNND_WEBIDL_GENERATED_TYPES_H_
+#define WEBNND_WEBIDL_GENERATED_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace webnnd::webidl {
+
+// MLNumber: a bigint arrives as int64_t or uint64_t, whichever holds it.
+using Number = std::variant<double, int64_t, uint64_t>;
+
+${model.enums.map(enumDeclaration).join('\n')}
+// The draft's methods of MLGraphBuilder that make operators, in alphabetical order.
+enum class OperatorKind : uint8_t {
+${model.operators.map((operator) => `  ${operator.constant},`).join('\n')}
+};
+inline constexpr uint32_t kOperatorKindCount = ${model.operators.length};
+// The method's name in the draft: "conv2d".
+std::string_view OperatorName(OperatorKind kind);
+std::optional<OperatorKind> OperatorKindFromName(std::string_view name);
+
+// Attributes are what an operator has besides operands and label: positional arguments first, then
+// members of its options. An absent list (nullopt) is not an empty one.
+
+${structs.map((item) => structDeclaration(item.name, item.doc, item.fields)).join('\n')}
+using OperatorAttributes = std::variant<
+${structs.map((item) => `    ${item.name}`).join(',\n')}>;
+
+// The attributes that the operator has, with the draft's defaults.
+OperatorAttributes DefaultAttributes(OperatorKind kind);
+// Whether \`attributes\` is of the type that the operator has.
+bool AttributesMatch(OperatorKind kind, const OperatorAttributes& attributes);
+
+// One call of a builder method. Operand ids are relative to the graph; 0 stands for an optional
+// operand that is absent. The order of \`operands\` is that of the signature's slots (signatures.h).
+struct Operator {
+  OperatorKind kind = OperatorKind{};
+  std::vector<uint32_t> operands;
+  std::vector<uint32_t> results;
+  std::string label;
+  OperatorAttributes attributes;
+
+  friend bool operator==(const Operator&, const Operator&) = default;
+};
+
+// Reflection: VisitFields(a, v) calls v("axes", a.axes) for each field, by its IDL name.
+${structs.map(visitors).join('\n')}
+}  // namespace webnnd::webidl
+
+#endif  // WEBNND_WEBIDL_GENERATED_TYPES_H_
+`;
+}
+
+function nameTable(table, values) {
+  return `constexpr std::string_view ${table}[] = {
+${values.map((value) => `    "${value}",`).join('\n')}
+};
+`;
+}
+
+function enumDefinition({ idl }) {
+  const name = enumName(idl);
+  return `std::string_view ToString(${name} value) { return k${name}Names[static_cast<size_t>(value)]; }
+std::optional<${name}> ${name}FromString(std::string_view name) {
+  return Find<${name}>(k${name}Names, name);
+}
+`;
+}
+
+function defaultsCases(model) {
+  const structs = model.attributeStructs.map((item) => {
+    const cases = item.operators.map((name) =>
+      `    case OperatorKind::${model.operators.find((operator) => operator.name === name).constant}:`);
+    return `${cases.join('\n')}\n      return ${item.name}{};`;
+  });
+  return structs.join('\n');
+}
+
+export function typesSource(model) {
+  return `${header(model)}#include "webidl/generated/types.h"
+
+#include <cstddef>
+
+namespace webnnd::webidl {
+
+namespace {
+
+${model.enums.map(({ idl, values }) => nameTable(`k${enumName(idl)}Names`, values)).join('\n')}
+${nameTable('kOperatorNames', model.operators.map((operator) => operator.name))}
+template <class Enum, size_t kCount>
+std::optional<Enum> Find(const std::string_view (&names)[kCount], std::string_view name) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+${model.enums.map(enumDefinition).join('\n')}
+std::string_view OperatorName(OperatorKind kind) { return kOperatorNames[static_cast<size_t>(kind)]; }
+std::optional<OperatorKind> OperatorKindFromName(std::string_view name) {
+  return Find<OperatorKind>(kOperatorNames, name);
+}
+
+OperatorAttributes DefaultAttributes(OperatorKind kind) {
+  switch (kind) {
+${defaultsCases(model)}
+    default:
+      return NoAttributes{};
+  }
+}
+
+bool AttributesMatch(OperatorKind kind, const OperatorAttributes& attributes) {
+  return attributes.index() == DefaultAttributes(kind).index();
+}
+
+}  // namespace webnnd::webidl
+`;
+}
