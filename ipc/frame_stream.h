@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "ipc/channel.h"
-#include "ipc/codec.h"
+#include "ipc/frame.h"
 
 namespace webnnd::ipc {
 
@@ -22,13 +22,15 @@ class FrameReader {
  public:
   explicit FrameReader(Channel& channel) : channel_(channel) {}
 
-  // Reads once from the channel. kClosed when the end has come (frames read before are still there).
+  // Reads once from the channel; call Next until nullopt before. Nothing is read while whole frames
+  // fill the buffer, so that memory stays bounded. kClosed when the end has come (frames read
+  // before are still there).
   Result<ChannelState, BadMessage> Fill();
   // The next whole frame, valid until the next call of Fill or Next; nullopt when more must come.
   Result<std::optional<std::span<const std::byte>>, BadMessage> Next();
   // Descriptors that came and no message has claimed; DecodeXMessage takes from the front.
   std::deque<UniqueFd>& descriptors() { return descriptors_; }
-  // Whether the stream ends inside a frame.
+  // Whether bytes are buffered: after the last Next, the stream has ended inside a frame.
   bool HasPartialFrame() const { return begin_ != end_; }
 
  private:
@@ -62,8 +64,8 @@ class FrameWriter {
 
   Channel& channel_;
   mutable std::mutex mutex_;
-  std::deque<Frame> queue_;
-  size_t front_sent_ = 0;  // Bytes of the front frame that are sent.
+  std::deque<Frame> queue_;  // Small frames are merged; only the first byte has descriptors.
+  size_t front_sent_ = 0;    // Bytes of the front frame that are sent.
   size_t pending_bytes_ = 0;
   uint64_t sent_bytes_ = 0;
   bool closed_ = false;

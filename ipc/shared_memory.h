@@ -18,7 +18,8 @@ Result<UniqueFd> CreateSealedMemfd(const char* name, uint64_t bytes);
 
 // BadMessage unless `fd` is a memfd with exactly those seals at least, of at least `bytes` bytes.
 Result<void, BadMessage> CheckSealedMemfd(int fd, uint64_t bytes);
-// BadMessage unless `fd` is a regular file, or a sealed memfd, that holds [offset, offset + length).
+// BadMessage unless `fd` is a regular file, or a sealed memfd, that holds [offset, offset +
+// length).
 Result<void, BadMessage> CheckFileRange(int fd, uint64_t offset, uint64_t length);
 
 // A mapping of a sealed memfd. The other side may write to it at any time: copy, then look.
