@@ -39,10 +39,10 @@ Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
              shape.size(), limits::kRankMax);
   uint64_t element_count = 1;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    INVALID_IF(shape[axis] == 0, "Dimension {} of the shape ({}) is zero", axis,
+    INVALID_IF(shape[axis] == 0, "dimension {} of the shape ({}) is zero", axis,
                ShapeToString(shape));
     INVALID_IF(shape[axis] > limits::kDimensionMax,
-               "Dimension {} of the shape ({}) exceeds the maximum ({})", axis,
+               "dimension {} of the shape ({}) exceeds the maximum ({})", axis,
                ShapeToString(shape), limits::kDimensionMax);
     // Every factor is below 2^31, and the product so far within kTensorBytesMax elements of 4 bits:
     // this cannot overflow.

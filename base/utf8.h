@@ -1,0 +1,15 @@
+// UTF-8 of untrusted text.
+#ifndef WEBNND_BASE_UTF8_H_
+#define WEBNND_BASE_UTF8_H_
+
+#include <string_view>
+
+namespace webnnd {
+
+// Whether `text` is well-formed UTF-8 as RFC 3629 has it: no overlong form, no surrogate, nothing
+// beyond U+10FFFF. WebIDL's USVString is exactly what can be written so.
+bool IsUtf8(std::string_view text);
+
+}  // namespace webnnd
+
+#endif  // WEBNND_BASE_UTF8_H_
