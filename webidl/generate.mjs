@@ -10,6 +10,7 @@ import { clientMethodDeclarations, clientMethodDefinitions, clientOptions } from
 import { readModel } from './generator/reader.mjs';
 import { signaturesHeader, signaturesSource } from './generator/signatures.mjs';
 import { typesHeader, typesSource } from './generator/types.mjs';
+import { codecHeader, codecSource, operatorsSchema } from './generator/wire.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
@@ -38,6 +39,9 @@ function render(model) {
     ['webidl/generated/types.cc', typesSource(model)],
     ['webidl/generated/signatures.h', signaturesHeader(model)],
     ['webidl/generated/signatures.cc', signaturesSource(model)],
+    ['ipc/generated/operators.capnp', operatorsSchema(model)],
+    ['ipc/generated/operator_codec.h', codecHeader(model)],
+    ['ipc/generated/operator_codec.cc', codecSource(model)],
     ['client/generated/options.h', clientOptions(model)],
     ['client/generated/graph_builder_methods.inc', clientMethodDeclarations(model)],
     ['client/generated/graph_builder_methods.cc', clientMethodDefinitions(model)],

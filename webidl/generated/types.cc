@@ -191,67 +191,93 @@ std::optional<Enum> Find(const std::string_view (&names)[kCount], std::string_vi
 
 }  // namespace
 
-std::string_view ToString(PowerPreference value) { return kPowerPreferenceNames[static_cast<size_t>(value)]; }
+std::string_view ToString(PowerPreference value) {
+  return kPowerPreferenceNames[static_cast<size_t>(value)];
+}
 std::optional<PowerPreference> PowerPreferenceFromString(std::string_view name) {
   return Find<PowerPreference>(kPowerPreferenceNames, name);
 }
 
-std::string_view ToString(InputOperandLayout value) { return kInputOperandLayoutNames[static_cast<size_t>(value)]; }
+std::string_view ToString(InputOperandLayout value) {
+  return kInputOperandLayoutNames[static_cast<size_t>(value)];
+}
 std::optional<InputOperandLayout> InputOperandLayoutFromString(std::string_view name) {
   return Find<InputOperandLayout>(kInputOperandLayoutNames, name);
 }
 
-std::string_view ToString(OperandDataType value) { return kOperandDataTypeNames[static_cast<size_t>(value)]; }
+std::string_view ToString(OperandDataType value) {
+  return kOperandDataTypeNames[static_cast<size_t>(value)];
+}
 std::optional<OperandDataType> OperandDataTypeFromString(std::string_view name) {
   return Find<OperandDataType>(kOperandDataTypeNames, name);
 }
 
-std::string_view ToString(Conv2dFilterOperandLayout value) { return kConv2dFilterOperandLayoutNames[static_cast<size_t>(value)]; }
+std::string_view ToString(Conv2dFilterOperandLayout value) {
+  return kConv2dFilterOperandLayoutNames[static_cast<size_t>(value)];
+}
 std::optional<Conv2dFilterOperandLayout> Conv2dFilterOperandLayoutFromString(std::string_view name) {
   return Find<Conv2dFilterOperandLayout>(kConv2dFilterOperandLayoutNames, name);
 }
 
-std::string_view ToString(ConvTranspose2dFilterOperandLayout value) { return kConvTranspose2dFilterOperandLayoutNames[static_cast<size_t>(value)]; }
+std::string_view ToString(ConvTranspose2dFilterOperandLayout value) {
+  return kConvTranspose2dFilterOperandLayoutNames[static_cast<size_t>(value)];
+}
 std::optional<ConvTranspose2dFilterOperandLayout> ConvTranspose2dFilterOperandLayoutFromString(std::string_view name) {
   return Find<ConvTranspose2dFilterOperandLayout>(kConvTranspose2dFilterOperandLayoutNames, name);
 }
 
-std::string_view ToString(GruWeightLayout value) { return kGruWeightLayoutNames[static_cast<size_t>(value)]; }
+std::string_view ToString(GruWeightLayout value) {
+  return kGruWeightLayoutNames[static_cast<size_t>(value)];
+}
 std::optional<GruWeightLayout> GruWeightLayoutFromString(std::string_view name) {
   return Find<GruWeightLayout>(kGruWeightLayoutNames, name);
 }
 
-std::string_view ToString(RecurrentNetworkActivation value) { return kRecurrentNetworkActivationNames[static_cast<size_t>(value)]; }
+std::string_view ToString(RecurrentNetworkActivation value) {
+  return kRecurrentNetworkActivationNames[static_cast<size_t>(value)];
+}
 std::optional<RecurrentNetworkActivation> RecurrentNetworkActivationFromString(std::string_view name) {
   return Find<RecurrentNetworkActivation>(kRecurrentNetworkActivationNames, name);
 }
 
-std::string_view ToString(RecurrentNetworkDirection value) { return kRecurrentNetworkDirectionNames[static_cast<size_t>(value)]; }
+std::string_view ToString(RecurrentNetworkDirection value) {
+  return kRecurrentNetworkDirectionNames[static_cast<size_t>(value)];
+}
 std::optional<RecurrentNetworkDirection> RecurrentNetworkDirectionFromString(std::string_view name) {
   return Find<RecurrentNetworkDirection>(kRecurrentNetworkDirectionNames, name);
 }
 
-std::string_view ToString(LstmWeightLayout value) { return kLstmWeightLayoutNames[static_cast<size_t>(value)]; }
+std::string_view ToString(LstmWeightLayout value) {
+  return kLstmWeightLayoutNames[static_cast<size_t>(value)];
+}
 std::optional<LstmWeightLayout> LstmWeightLayoutFromString(std::string_view name) {
   return Find<LstmWeightLayout>(kLstmWeightLayoutNames, name);
 }
 
-std::string_view ToString(PaddingMode value) { return kPaddingModeNames[static_cast<size_t>(value)]; }
+std::string_view ToString(PaddingMode value) {
+  return kPaddingModeNames[static_cast<size_t>(value)];
+}
 std::optional<PaddingMode> PaddingModeFromString(std::string_view name) {
   return Find<PaddingMode>(kPaddingModeNames, name);
 }
 
-std::string_view ToString(RoundingType value) { return kRoundingTypeNames[static_cast<size_t>(value)]; }
+std::string_view ToString(RoundingType value) {
+  return kRoundingTypeNames[static_cast<size_t>(value)];
+}
 std::optional<RoundingType> RoundingTypeFromString(std::string_view name) {
   return Find<RoundingType>(kRoundingTypeNames, name);
 }
 
-std::string_view ToString(InterpolationMode value) { return kInterpolationModeNames[static_cast<size_t>(value)]; }
+std::string_view ToString(InterpolationMode value) {
+  return kInterpolationModeNames[static_cast<size_t>(value)];
+}
 std::optional<InterpolationMode> InterpolationModeFromString(std::string_view name) {
   return Find<InterpolationMode>(kInterpolationModeNames, name);
 }
 
-std::string_view OperatorName(OperatorKind kind) { return kOperatorNames[static_cast<size_t>(kind)]; }
+std::string_view OperatorName(OperatorKind kind) {
+  return kOperatorNames[static_cast<size_t>(kind)];
+}
 std::optional<OperatorKind> OperatorKindFromName(std::string_view name) {
   return Find<OperatorKind>(kOperatorNames, name);
 }

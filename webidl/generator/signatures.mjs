@@ -96,8 +96,8 @@ function tables(operator) {
 function row(operator) {
   const required = operator.slots.filter((slot) => !slot.optional).length;
   return `    {OperatorKind::${operator.constant}, k${operator.pascal}Slots, ${required}, ` +
-         `${operator.operandList}, ${operator.resultList}, k${operator.pascal}Arguments,\n` +
-         `     k${operator.pascal}Limits, OperatorFamily::${constant(operator.family)}},`;
+         `${operator.operandList}, ${operator.resultList},\n` +
+         `     k${operator.pascal}Arguments, k${operator.pascal}Limits, OperatorFamily::${constant(operator.family)}},`;
 }
 
 export function signaturesSource(model) {

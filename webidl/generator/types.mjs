@@ -103,7 +103,9 @@ ${values.map((value) => `    "${value}",`).join('\n')}
 
 function enumDefinition({ idl }) {
   const name = enumName(idl);
-  return `std::string_view ToString(${name} value) { return k${name}Names[static_cast<size_t>(value)]; }
+  return `std::string_view ToString(${name} value) {
+  return k${name}Names[static_cast<size_t>(value)];
+}
 std::optional<${name}> ${name}FromString(std::string_view name) {
   return Find<${name}>(k${name}Names, name);
 }
@@ -141,7 +143,9 @@ std::optional<Enum> Find(const std::string_view (&names)[kCount], std::string_vi
 }  // namespace
 
 ${model.enums.map(enumDefinition).join('\n')}
-std::string_view OperatorName(OperatorKind kind) { return kOperatorNames[static_cast<size_t>(kind)]; }
+std::string_view OperatorName(OperatorKind kind) {
+  return kOperatorNames[static_cast<size_t>(kind)];
+}
 std::optional<OperatorKind> OperatorKindFromName(std::string_view name) {
   return Find<OperatorKind>(kOperatorNames, name);
 }
