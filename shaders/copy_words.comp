@@ -1,0 +1,30 @@
+// Copies a region, word by word: slice, split, concat, expand, transpose, reverse, plain copies.
+// The region of the result is `rows` runs of contiguous words; the source has any strides.
+// Elements of 64 bits come as two words, narrower ones where whole words move together.
+//
+// Parameters: 0 words to copy; 1 rank of the source; 2 first word of the source; 3 first word of
+// the result; 4..7 {run length, multiplier, shift, words between the starts of two runs}, used
+// where 8 is set: more than one run; from 12 dimensions (strided.glsl, stride .x of the source).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "strided.glsl"
+
+READ_SLOT(1)
+WRITE_SLOT(2)
+
+void main() {
+  uint count = P(0);
+  uint rank = P(1);
+  uint source = P(2);
+  uint result = P(3);
+  uvec4 run = P4(1);
+  bool many_runs = P(8) != 0u;
+  GRID_STRIDE_LOOP(i, count) {
+    uint position = i;
+    if (many_runs) {
+      uint row = Divide(i, run.xyz);
+      position = row * run.w + (i - row * run.x);
+    }
+    STORE_WORD(2, result + position, LOAD_WORD(1, source + StridedOffsets(i, 3u, rank).x));
+  }
+}

@@ -1,0 +1,196 @@
+// How every shader reads and writes tensors: nothing else in this folder declares a buffer.
+//
+// Conventions of every kernel here:
+//  - set 0, binding 0 holds the parameters, bindings 1 to 8 ("slots") the tensors, as 32-bit words.
+//  - Specialisation constant 0 is the local size; 1 and up belong to the family.
+//  - All parameters zero means no work and no access to any tensor (pipelines are warmed so).
+//  - Any number of workgroups gives the same result: kernels loop with the grid's stride.
+//  - An element narrower than a word is written by the invocation that owns the word.
+#ifndef WEBNND_SHADERS_TENSOR_GLSL_
+#define WEBNND_SHADERS_TENSOR_GLSL_
+
+// Compute classes (-DCOMPUTE=...): the type in which a module calculates.
+#define COMPUTE_NONE 0    // Moves raw bits only.
+#define COMPUTE_FLOAT 1   // float32, float16
+#define COMPUTE_INT 2     // int32, int8, uint8, int4, uint4
+#define COMPUTE_UINT 3    // uint32
+#define COMPUTE_INT64 4   // int64
+#define COMPUTE_UINT64 5  // uint64
+
+#ifndef COMPUTE
+#define COMPUTE COMPUTE_NONE
+#endif
+
+// OperandDataType of webidl/generated/types.h (tests/shaders holds the two together).
+const uint kFloat32 = 0u;
+const uint kFloat16 = 1u;
+const uint kInt32 = 2u;
+const uint kUint32 = 3u;
+const uint kInt64 = 4u;
+const uint kUint64 = 5u;
+const uint kInt8 = 6u;
+const uint kUint8 = 7u;
+const uint kInt4 = 8u;
+const uint kUint4 = 9u;
+
+layout(local_size_x_id = 0) in;
+
+layout(set = 0, binding = 0, std140) uniform Parameters { uvec4 words[64]; } parameters_;
+
+// Word i of the parameters, and words 4 * i to 4 * i + 3.
+#define P(i) (parameters_.words[uint(i) >> 2][uint(i) & 3u])
+#define P4(i) (parameters_.words[i])
+
+// The loop over `count` units of work that all invocations of the grid share.
+#define GRID_STRIDE_LOOP(i, count)                                  \
+  for (uint i = gl_GlobalInvocationID.x; i < (count);               \
+       i += gl_NumWorkGroups.x * gl_WorkGroupSize.x)
+// The same where a workgroup shares one unit of work.
+#define WORKGROUP_STRIDE_LOOP(row, count) \
+  for (uint row = gl_WorkGroupID.x; row < (count); row += gl_NumWorkGroups.x)
+
+// log2 of the bits of an element.
+uint BitsLog2(uint type) {
+  if (type == kInt64 || type == kUint64) return 6u;
+  if (type == kFloat16) return 4u;
+  if (type == kInt8 || type == kUint8) return 3u;
+  if (type == kInt4 || type == kUint4) return 2u;
+  return 5u;
+}
+
+// Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words and
+// LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the high word in .y.
+#define READ_SLOT(slot)                                                                     \
+  layout(set = 0, binding = slot, std430) readonly buffer Slot##slot { uint words[]; }      \
+  slot_##slot;                                                                              \
+  uvec2 LoadRaw##slot(uint type, uint i) {                                                  \
+    uint log2_bits = BitsLog2(type);                                                        \
+    if (log2_bits == 6u) return uvec2(slot_##slot.words[2u * i], slot_##slot.words[2u * i + 1u]); \
+    if (log2_bits == 5u) return uvec2(slot_##slot.words[i], 0u);                            \
+    uint word = slot_##slot.words[i >> (5u - log2_bits)];                                   \
+    return uvec2(bitfieldExtract(word, int((i << log2_bits) & 31u), int(1u << log2_bits)), 0u); \
+  }
+#define LOAD_WORD(slot, index) (slot_##slot.words[index])
+#define LOAD_RAW(slot, type, i) LoadRaw##slot(type, i)
+
+// Declares slot `slot` as a result. It may share memory with a read-only slot where the kernel
+// reads nothing that another invocation writes.
+#define WRITE_SLOT(slot) \
+  layout(set = 0, binding = slot, std430) buffer Slot##slot { uint words[]; } slot_##slot;
+#define STORE_WORD(slot, index, value) slot_##slot.words[index] = (value)
+// Reads back a word of a result.
+#define RELOAD_WORD(slot, index) (slot_##slot.words[index])
+// Replaces the bits of `mask`; others may replace other bits of the same word at the same time.
+#define MERGE_WORD(slot, index, mask, value)               \
+  {                                                        \
+    atomicAnd(slot_##slot.words[index], ~(mask));          \
+    atomicOr(slot_##slot.words[index], (value) & (mask));  \
+  }
+
+// NaN by its bits: compilers may assume that x != x never holds.
+bool IsNanBits(uint bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+bool IsNan(float x) { return IsNanBits(floatBitsToUint(x)); }
+bool IsInfinite(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800000u; }
+const uint kNanBits = 0x7fc00000u;
+#define NAN uintBitsToFloat(kNanBits)
+#define INFINITY uintBitsToFloat(0x7f800000u)
+
+float HalfToFloat(uint bits) { return unpackHalf2x16(bits & 0xffffu).x; }
+
+// Rounds to nearest even. Not packHalf2x16: Vulkan lets it round either way.
+uint FloatToHalf(float x) {
+  uint bits = floatBitsToUint(x);
+  uint sign = (bits >> 16) & 0x8000u;
+  uint magnitude = bits & 0x7fffffffu;
+  uint result;
+  if (magnitude >= 0x47800000u) {  // 65536 and up, infinity, NaN.
+    result = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  } else if (magnitude < 0x38800000u) {  // Subnormal as float16: an addition rounds at bit 0.
+    result = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
+  } else {
+    result = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
+  }
+  return sign | result;
+}
+
+// Division by a number that the host knows: {divisor, multiplier, shift}, made by MakeDivisor of
+// service/passes/kernel_parameters.h. Right for n < 2^31.
+uint Divide(uint n, uvec3 divisor) {
+  uint high, low;
+  umulExtended(n, divisor.y, high, low);
+  return (high + n) >> divisor.z;
+}
+
+#if COMPUTE == COMPUTE_FLOAT
+#define VALUE float
+#elif COMPUTE == COMPUTE_INT
+#define VALUE int
+#elif COMPUTE == COMPUTE_UINT
+#define VALUE uint
+#elif COMPUTE == COMPUTE_INT64
+#define VALUE int64_t
+#elif COMPUTE == COMPUTE_UINT64
+#define VALUE uint64_t
+#endif
+
+#if COMPUTE != COMPUTE_NONE
+// The value of an element from its raw bits, and back. Decode and Encode fold to a conversion or
+// two, because `type` is a specialisation constant.
+VALUE Decode(uvec2 raw, uint type) {
+#if COMPUTE == COMPUTE_FLOAT
+  return type == kFloat16 ? HalfToFloat(raw.x) : uintBitsToFloat(raw.x);
+#elif COMPUTE == COMPUTE_INT
+  if (type == kInt8 || type == kInt4) return bitfieldExtract(int(raw.x), 0, type == kInt8 ? 8 : 4);
+  return int(raw.x);
+#elif COMPUTE == COMPUTE_UINT
+  return raw.x;
+#elif COMPUTE == COMPUTE_INT64
+  return int64_t(packUint2x32(raw));
+#else
+  return packUint2x32(raw);
+#endif
+}
+
+// Bits above the element's width may be set: who packs masks.
+uvec2 Encode(VALUE value, uint type) {
+#if COMPUTE == COMPUTE_FLOAT
+  return uvec2(type == kFloat16 ? FloatToHalf(value) : floatBitsToUint(value), 0u);
+#elif COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+  return uvec2(uint(value), 0u);
+#else
+  return unpackUint2x32(uint64_t(value));
+#endif
+}
+#define LOAD(slot, type, i) Decode(LOAD_RAW(slot, type, i), type)
+#endif
+
+// Writes elements 0 to count - 1 of a packed result: COMPUTE_ELEMENT(e) gives the raw bits (uvec2)
+// of element e. One invocation per word, or per element of 64 bits.
+#define STORE_ELEMENTS(slot, type, count, COMPUTE_ELEMENT)                                      \
+  {                                                                                             \
+    const uint log2_bits_ = BitsLog2(type);                                                     \
+    const uint log2_per_unit_ = log2_bits_ < 5u ? 5u - log2_bits_ : 0u;                         \
+    const uint count_ = (count);                                                                \
+    const uint units_ = (count_ + (1u << log2_per_unit_) - 1u) >> log2_per_unit_;               \
+    GRID_STRIDE_LOOP(unit_, units_) {                                                           \
+      if (log2_bits_ == 6u) {                                                                   \
+        uvec2 raw_ = COMPUTE_ELEMENT(unit_);                                                    \
+        STORE_WORD(slot, 2u * unit_, raw_.x);                                                   \
+        STORE_WORD(slot, 2u * unit_ + 1u, raw_.y);                                              \
+      } else if (log2_bits_ == 5u) {                                                            \
+        STORE_WORD(slot, unit_, COMPUTE_ELEMENT(unit_).x);                                      \
+      } else {                                                                                  \
+        uint word_ = 0u;                                                                        \
+        for (uint k_ = 0u; k_ < (1u << log2_per_unit_); ++k_) {                                 \
+          uint element_ = (unit_ << log2_per_unit_) + k_;                                       \
+          if (element_ < count_) {                                                              \
+            word_ = bitfieldInsert(word_, COMPUTE_ELEMENT(element_).x, int(k_ << log2_bits_),   \
+                                   int(1u << log2_bits_));                                      \
+          }                                                                                     \
+        }                                                                                       \
+        STORE_WORD(slot, unit_, word_);                                                         \
+      }                                                                                         \
+    }                                                                                           \
+  }
+
+#endif  // WEBNND_SHADERS_TENSOR_GLSL_
