@@ -6,7 +6,11 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { clientMethodDeclarations, clientMethodDefinitions, clientOptions } from './generator/client.mjs';
+import {
+  clientMethodDeclarations, clientMethodDefinitions, clientOptions,
+} from './generator/client.mjs';
+import { wrapCode } from './generator/cpp.mjs';
+import { effectiveIdl } from './generator/idl.mjs';
 import { readModel } from './generator/reader.mjs';
 import { signaturesHeader, signaturesSource } from './generator/signatures.mjs';
 import { typesHeader, typesSource } from './generator/types.mjs';
@@ -24,7 +28,7 @@ function loadModel() {
   const version = JSON.parse(text('node_modules/@webref/idl/package.json')).version;
   const locked = JSON.parse(text('package.json')).dependencies['@webref/idl'];
   if (version !== locked) {
-    throw new Error(`@webref/idl is ${version}, package.json says ${locked}: run npm ci in webidl/`);
+    throw new Error(`@webref/idl is ${version}, not ${locked}: run npm ci in webidl/`);
   }
   return readModel({
     texts: [text('node_modules/@webref/idl/webnn.idl'), text('extensions.idl')],
@@ -33,8 +37,11 @@ function loadModel() {
   });
 }
 
+const isCode = (path) => /\.(h|cc|inc|idl)$/.test(path);
+
 function render(model) {
-  return new Map([
+  const outputs = [
+    ['webidl/generated/webnn.idl', effectiveIdl(model)],
     ['webidl/generated/types.h', typesHeader(model)],
     ['webidl/generated/types.cc', typesSource(model)],
     ['webidl/generated/signatures.h', signaturesHeader(model)],
@@ -45,7 +52,9 @@ function render(model) {
     ['client/generated/options.h', clientOptions(model)],
     ['client/generated/graph_builder_methods.inc', clientMethodDeclarations(model)],
     ['client/generated/graph_builder_methods.cc', clientMethodDefinitions(model)],
-  ]);
+  ];
+  return new Map(outputs.map(
+    ([path, content]) => [path, isCode(path) ? wrapCode(content) : content]));
 }
 
 function extraFiles(outputs) {
@@ -80,8 +89,8 @@ function main(options) {
   const model = loadModel();
   const outputs = render(model);
   const summary = `${model.operators.length} operators, ${model.enums.length} enums, ` +
-                  `${model.dictionaries.size} dictionaries, ${model.interfaces.length} interfaces, ` +
-                  `${outputs.size} files`;
+                  `${model.dictionaries.size} dictionaries, ` +
+                  `${model.interfaces.length} interfaces, ${outputs.size} files`;
   if (options.length === 0) {
     write(outputs);
     console.log(`wrote ${summary}`);

@@ -88,7 +88,8 @@ webnnd::Result<Operand> GraphBuilder::AveragePool2d(
 webnnd::Result<Operand> GraphBuilder::BatchNormalization(
     const Operand& input, const Operand& mean, const Operand& variance,
     const BatchNormalizationOptions& options) {
-  const Operand* const slots[] = {&input, &mean, &variance, Optional(options.scale), Optional(options.bias)};
+  const Operand* const slots[] = {&input, &mean, &variance, Optional(options.scale),
+      Optional(options.bias)};
   return Single(AddOperator(
       webnnd::webidl::OperatorKind::kBatchNormalization, slots,
       webnnd::webidl::BatchNormalizationAttributes{
@@ -343,7 +344,8 @@ webnnd::Result<Operand> GraphBuilder::GreaterOrEqual(
 webnnd::Result<std::vector<Operand>> GraphBuilder::Gru(
     const Operand& input, const Operand& weight, const Operand& recurrent_weight, uint32_t steps,
     uint32_t hidden_size, const GruOptions& options) {
-  const Operand* const slots[] = {&input, &weight, &recurrent_weight, Optional(options.bias), Optional(options.recurrent_bias), Optional(options.initial_hidden_state)};
+  const Operand* const slots[] = {&input, &weight, &recurrent_weight, Optional(options.bias),
+      Optional(options.recurrent_bias), Optional(options.initial_hidden_state)};
   return AddOperator(
       webnnd::webidl::OperatorKind::kGru, slots,
       webnnd::webidl::GruAttributes{
@@ -361,7 +363,8 @@ webnnd::Result<std::vector<Operand>> GraphBuilder::Gru(
 webnnd::Result<Operand> GraphBuilder::GruCell(
     const Operand& input, const Operand& weight, const Operand& recurrent_weight,
     const Operand& hidden_state, uint32_t hidden_size, const GruCellOptions& options) {
-  const Operand* const slots[] = {&input, &weight, &recurrent_weight, &hidden_state, Optional(options.bias), Optional(options.recurrent_bias)};
+  const Operand* const slots[] = {&input, &weight, &recurrent_weight, &hidden_state,
+      Optional(options.bias), Optional(options.recurrent_bias)};
   return Single(AddOperator(
       webnnd::webidl::OperatorKind::kGruCell, slots,
       webnnd::webidl::GruCellAttributes{
@@ -545,7 +548,9 @@ webnnd::Result<Operand> GraphBuilder::LogicalXor(
 webnnd::Result<std::vector<Operand>> GraphBuilder::Lstm(
     const Operand& input, const Operand& weight, const Operand& recurrent_weight, uint32_t steps,
     uint32_t hidden_size, const LstmOptions& options) {
-  const Operand* const slots[] = {&input, &weight, &recurrent_weight, Optional(options.bias), Optional(options.recurrent_bias), Optional(options.peephole_weight), Optional(options.initial_hidden_state), Optional(options.initial_cell_state)};
+  const Operand* const slots[] = {&input, &weight, &recurrent_weight, Optional(options.bias),
+      Optional(options.recurrent_bias), Optional(options.peephole_weight),
+          Optional(options.initial_hidden_state), Optional(options.initial_cell_state)};
   return AddOperator(
       webnnd::webidl::OperatorKind::kLstm, slots,
       webnnd::webidl::LstmAttributes{
@@ -563,7 +568,8 @@ webnnd::Result<std::vector<Operand>> GraphBuilder::LstmCell(
     const Operand& input, const Operand& weight, const Operand& recurrent_weight,
     const Operand& hidden_state, const Operand& cell_state, uint32_t hidden_size,
     const LstmCellOptions& options) {
-  const Operand* const slots[] = {&input, &weight, &recurrent_weight, &hidden_state, &cell_state, Optional(options.bias), Optional(options.recurrent_bias), Optional(options.peephole_weight)};
+  const Operand* const slots[] = {&input, &weight, &recurrent_weight, &hidden_state, &cell_state,
+      Optional(options.bias), Optional(options.recurrent_bias), Optional(options.peephole_weight)};
   return AddOperator(
       webnnd::webidl::OperatorKind::kLstmCell, slots,
       webnnd::webidl::LstmCellAttributes{

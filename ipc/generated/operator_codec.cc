@@ -15,10 +15,10 @@ namespace webnnd::ipc {
 
 namespace {
 
-// Far more than any rank: a client may ask for too much and get an error, not an end.
+// Far more than any rank: who asks for too much gets an error, not an end.
 constexpr uint32_t kDimensionsMax = 64;
 
-// Both sides agree on limits, so that a longer list is a defect of the encoding side.
+// Validation refuses longer lists before they get here.
 template <class T>
 uint32_t ListSize(const std::vector<T>& list) {
   CHECK(list.size() <= limits::kAttributeListMax);
@@ -568,9 +568,8 @@ Result<webidl::ArgMinMaxAttributes, BadMessage> Decode(
   webidl::ArgMinMaxAttributes a;
   a.axis = r.getAxis();
   a.keep_dimensions = r.getKeepDimensions();
-  ASSIGN_OR_RETURN(
-      a.output_data_type,
-      DecodeEnum<webidl::OperandDataType>(r.getOutputDataType(), webidl::kOperandDataTypeCount));
+  ASSIGN_OR_RETURN(a.output_data_type, DecodeEnum<webidl::OperandDataType>(r.getOutputDataType(),
+      webidl::kOperandDataTypeCount));
   return a;
 }
 
@@ -585,9 +584,8 @@ Result<webidl::BatchNormalizationAttributes, BadMessage> Decode(
 Result<webidl::CastAttributes, BadMessage> Decode(
     wire::CastAttributes::Reader r) {
   webidl::CastAttributes a;
-  ASSIGN_OR_RETURN(
-      a.data_type,
-      DecodeEnum<webidl::OperandDataType>(r.getDataType(), webidl::kOperandDataTypeCount));
+  ASSIGN_OR_RETURN(a.data_type, DecodeEnum<webidl::OperandDataType>(r.getDataType(),
+      webidl::kOperandDataTypeCount));
   return a;
 }
 
@@ -660,12 +658,11 @@ Result<webidl::Conv2dAttributes, BadMessage> Decode(
       return UnknownAlternative(field.which());
   }
   a.groups = r.getGroups();
-  ASSIGN_OR_RETURN(
-      a.input_layout,
-      DecodeEnum<webidl::InputOperandLayout>(r.getInputLayout(), webidl::kInputOperandLayoutCount));
-  ASSIGN_OR_RETURN(
-      a.filter_layout,
-      DecodeEnum<webidl::Conv2dFilterOperandLayout>(r.getFilterLayout(), webidl::kConv2dFilterOperandLayoutCount));
+  ASSIGN_OR_RETURN(a.input_layout, DecodeEnum<webidl::InputOperandLayout>(r.getInputLayout(),
+      webidl::kInputOperandLayoutCount));
+  ASSIGN_OR_RETURN(a.filter_layout,
+      DecodeEnum<webidl::Conv2dFilterOperandLayout>(r.getFilterLayout(),
+          webidl::kConv2dFilterOperandLayoutCount));
   return a;
 }
 
@@ -724,12 +721,11 @@ Result<webidl::ConvTranspose2dAttributes, BadMessage> Decode(
       return UnknownAlternative(field.which());
   }
   a.groups = r.getGroups();
-  ASSIGN_OR_RETURN(
-      a.input_layout,
-      DecodeEnum<webidl::InputOperandLayout>(r.getInputLayout(), webidl::kInputOperandLayoutCount));
-  ASSIGN_OR_RETURN(
-      a.filter_layout,
-      DecodeEnum<webidl::ConvTranspose2dFilterOperandLayout>(r.getFilterLayout(), webidl::kConvTranspose2dFilterOperandLayoutCount));
+  ASSIGN_OR_RETURN(a.input_layout, DecodeEnum<webidl::InputOperandLayout>(r.getInputLayout(),
+      webidl::kInputOperandLayoutCount));
+  ASSIGN_OR_RETURN(a.filter_layout,
+      DecodeEnum<webidl::ConvTranspose2dFilterOperandLayout>(r.getFilterLayout(),
+          webidl::kConvTranspose2dFilterOperandLayoutCount));
   return a;
 }
 
@@ -781,19 +777,17 @@ Result<webidl::GruAttributes, BadMessage> Decode(
   a.hidden_size = r.getHiddenSize();
   a.reset_after = r.getResetAfter();
   a.return_sequence = r.getReturnSequence();
-  ASSIGN_OR_RETURN(
-      a.direction,
-      DecodeEnum<webidl::RecurrentNetworkDirection>(r.getDirection(), webidl::kRecurrentNetworkDirectionCount));
-  ASSIGN_OR_RETURN(
-      a.layout,
-      DecodeEnum<webidl::GruWeightLayout>(r.getLayout(), webidl::kGruWeightLayoutCount));
+  ASSIGN_OR_RETURN(a.direction, DecodeEnum<webidl::RecurrentNetworkDirection>(r.getDirection(),
+      webidl::kRecurrentNetworkDirectionCount));
+  ASSIGN_OR_RETURN(a.layout, DecodeEnum<webidl::GruWeightLayout>(r.getLayout(),
+      webidl::kGruWeightLayoutCount));
   switch (auto field = r.getActivations(); field.which()) {
     case R::Activations::ABSENT:
       break;
     case R::Activations::VALUE: {
-      ASSIGN_OR_RETURN(
-          a.activations,
-          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(), webidl::kRecurrentNetworkActivationCount));
+      ASSIGN_OR_RETURN(a.activations,
+          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(),
+              webidl::kRecurrentNetworkActivationCount));
       break;
     }
     default:
@@ -808,16 +802,15 @@ Result<webidl::GruCellAttributes, BadMessage> Decode(
   webidl::GruCellAttributes a;
   a.hidden_size = r.getHiddenSize();
   a.reset_after = r.getResetAfter();
-  ASSIGN_OR_RETURN(
-      a.layout,
-      DecodeEnum<webidl::GruWeightLayout>(r.getLayout(), webidl::kGruWeightLayoutCount));
+  ASSIGN_OR_RETURN(a.layout, DecodeEnum<webidl::GruWeightLayout>(r.getLayout(),
+      webidl::kGruWeightLayoutCount));
   switch (auto field = r.getActivations(); field.which()) {
     case R::Activations::ABSENT:
       break;
     case R::Activations::VALUE: {
-      ASSIGN_OR_RETURN(
-          a.activations,
-          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(), webidl::kRecurrentNetworkActivationCount));
+      ASSIGN_OR_RETURN(a.activations,
+          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(),
+              webidl::kRecurrentNetworkActivationCount));
       break;
     }
     default:
@@ -838,9 +831,8 @@ Result<webidl::InstanceNormalizationAttributes, BadMessage> Decode(
     wire::InstanceNormalizationAttributes::Reader r) {
   webidl::InstanceNormalizationAttributes a;
   a.epsilon = r.getEpsilon();
-  ASSIGN_OR_RETURN(
-      a.layout,
-      DecodeEnum<webidl::InputOperandLayout>(r.getLayout(), webidl::kInputOperandLayoutCount));
+  ASSIGN_OR_RETURN(a.layout, DecodeEnum<webidl::InputOperandLayout>(r.getLayout(),
+      webidl::kInputOperandLayoutCount));
   return a;
 }
 
@@ -884,19 +876,17 @@ Result<webidl::LstmAttributes, BadMessage> Decode(
   a.steps = r.getSteps();
   a.hidden_size = r.getHiddenSize();
   a.return_sequence = r.getReturnSequence();
-  ASSIGN_OR_RETURN(
-      a.direction,
-      DecodeEnum<webidl::RecurrentNetworkDirection>(r.getDirection(), webidl::kRecurrentNetworkDirectionCount));
-  ASSIGN_OR_RETURN(
-      a.layout,
-      DecodeEnum<webidl::LstmWeightLayout>(r.getLayout(), webidl::kLstmWeightLayoutCount));
+  ASSIGN_OR_RETURN(a.direction, DecodeEnum<webidl::RecurrentNetworkDirection>(r.getDirection(),
+      webidl::kRecurrentNetworkDirectionCount));
+  ASSIGN_OR_RETURN(a.layout, DecodeEnum<webidl::LstmWeightLayout>(r.getLayout(),
+      webidl::kLstmWeightLayoutCount));
   switch (auto field = r.getActivations(); field.which()) {
     case R::Activations::ABSENT:
       break;
     case R::Activations::VALUE: {
-      ASSIGN_OR_RETURN(
-          a.activations,
-          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(), webidl::kRecurrentNetworkActivationCount));
+      ASSIGN_OR_RETURN(a.activations,
+          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(),
+              webidl::kRecurrentNetworkActivationCount));
       break;
     }
     default:
@@ -910,16 +900,15 @@ Result<webidl::LstmCellAttributes, BadMessage> Decode(
   using R = wire::LstmCellAttributes;
   webidl::LstmCellAttributes a;
   a.hidden_size = r.getHiddenSize();
-  ASSIGN_OR_RETURN(
-      a.layout,
-      DecodeEnum<webidl::LstmWeightLayout>(r.getLayout(), webidl::kLstmWeightLayoutCount));
+  ASSIGN_OR_RETURN(a.layout, DecodeEnum<webidl::LstmWeightLayout>(r.getLayout(),
+      webidl::kLstmWeightLayoutCount));
   switch (auto field = r.getActivations(); field.which()) {
     case R::Activations::ABSENT:
       break;
     case R::Activations::VALUE: {
-      ASSIGN_OR_RETURN(
-          a.activations,
-          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(), webidl::kRecurrentNetworkActivationCount));
+      ASSIGN_OR_RETURN(a.activations,
+          DecodeEnums<webidl::RecurrentNetworkActivation>(field.getValue(),
+              webidl::kRecurrentNetworkActivationCount));
       break;
     }
     default:
@@ -982,11 +971,9 @@ Result<webidl::Pool2dAttributes, BadMessage> Decode(
     default:
       return UnknownAlternative(field.which());
   }
-  ASSIGN_OR_RETURN(
-      a.layout,
-      DecodeEnum<webidl::InputOperandLayout>(r.getLayout(), webidl::kInputOperandLayoutCount));
-  ASSIGN_OR_RETURN(
-      a.output_shape_rounding,
+  ASSIGN_OR_RETURN(a.layout, DecodeEnum<webidl::InputOperandLayout>(r.getLayout(),
+      webidl::kInputOperandLayoutCount));
+  ASSIGN_OR_RETURN(a.output_shape_rounding,
       DecodeEnum<webidl::RoundingType>(r.getOutputShapeRounding(), webidl::kRoundingTypeCount));
   switch (auto field = r.getOutputSizes(); field.which()) {
     case R::OutputSizes::ABSENT:
@@ -1023,9 +1010,8 @@ Result<webidl::Resample2dAttributes, BadMessage> Decode(
     wire::Resample2dAttributes::Reader r) {
   using R = wire::Resample2dAttributes;
   webidl::Resample2dAttributes a;
-  ASSIGN_OR_RETURN(
-      a.mode,
-      DecodeEnum<webidl::InterpolationMode>(r.getMode(), webidl::kInterpolationModeCount));
+  ASSIGN_OR_RETURN(a.mode, DecodeEnum<webidl::InterpolationMode>(r.getMode(),
+      webidl::kInterpolationModeCount));
   switch (auto field = r.getScales(); field.which()) {
     case R::Scales::ABSENT:
       break;
@@ -1316,7 +1302,8 @@ Result<webidl::OperatorAttributes, BadMessage> DecodeAttributes(
 
 }  // namespace
 
-void EncodeOperator(const webidl::Operator& op, wire::Operator::Builder builder) {
+void EncodeOperator(const webidl::Operator& op,
+                    wire::Operator::Builder builder) {
   CHECK(webidl::AttributesMatch(op.kind, op.attributes));
   CHECK(op.label.size() <= limits::kLabelBytesMax);
   builder.setKind(static_cast<wire::OperatorKind>(op.kind));

@@ -215,14 +215,16 @@ std::optional<OperandDataType> OperandDataTypeFromString(std::string_view name) 
 std::string_view ToString(Conv2dFilterOperandLayout value) {
   return kConv2dFilterOperandLayoutNames[static_cast<size_t>(value)];
 }
-std::optional<Conv2dFilterOperandLayout> Conv2dFilterOperandLayoutFromString(std::string_view name) {
+std::optional<Conv2dFilterOperandLayout> Conv2dFilterOperandLayoutFromString(
+    std::string_view name) {
   return Find<Conv2dFilterOperandLayout>(kConv2dFilterOperandLayoutNames, name);
 }
 
 std::string_view ToString(ConvTranspose2dFilterOperandLayout value) {
   return kConvTranspose2dFilterOperandLayoutNames[static_cast<size_t>(value)];
 }
-std::optional<ConvTranspose2dFilterOperandLayout> ConvTranspose2dFilterOperandLayoutFromString(std::string_view name) {
+std::optional<ConvTranspose2dFilterOperandLayout> ConvTranspose2dFilterOperandLayoutFromString(
+    std::string_view name) {
   return Find<ConvTranspose2dFilterOperandLayout>(kConvTranspose2dFilterOperandLayoutNames, name);
 }
 
@@ -236,14 +238,16 @@ std::optional<GruWeightLayout> GruWeightLayoutFromString(std::string_view name) 
 std::string_view ToString(RecurrentNetworkActivation value) {
   return kRecurrentNetworkActivationNames[static_cast<size_t>(value)];
 }
-std::optional<RecurrentNetworkActivation> RecurrentNetworkActivationFromString(std::string_view name) {
+std::optional<RecurrentNetworkActivation> RecurrentNetworkActivationFromString(
+    std::string_view name) {
   return Find<RecurrentNetworkActivation>(kRecurrentNetworkActivationNames, name);
 }
 
 std::string_view ToString(RecurrentNetworkDirection value) {
   return kRecurrentNetworkDirectionNames[static_cast<size_t>(value)];
 }
-std::optional<RecurrentNetworkDirection> RecurrentNetworkDirectionFromString(std::string_view name) {
+std::optional<RecurrentNetworkDirection> RecurrentNetworkDirectionFromString(
+    std::string_view name) {
   return Find<RecurrentNetworkDirection>(kRecurrentNetworkDirectionNames, name);
 }
 

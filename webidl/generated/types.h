@@ -71,7 +71,8 @@ enum class ConvTranspose2dFilterOperandLayout : uint8_t {
 };
 inline constexpr uint32_t kConvTranspose2dFilterOperandLayoutCount = 3;
 std::string_view ToString(ConvTranspose2dFilterOperandLayout value);
-std::optional<ConvTranspose2dFilterOperandLayout> ConvTranspose2dFilterOperandLayoutFromString(std::string_view name);
+std::optional<ConvTranspose2dFilterOperandLayout> ConvTranspose2dFilterOperandLayoutFromString(
+    std::string_view name);
 
 // MLGruWeightLayout
 enum class GruWeightLayout : uint8_t {
@@ -90,7 +91,8 @@ enum class RecurrentNetworkActivation : uint8_t {
 };
 inline constexpr uint32_t kRecurrentNetworkActivationCount = 3;
 std::string_view ToString(RecurrentNetworkActivation value);
-std::optional<RecurrentNetworkActivation> RecurrentNetworkActivationFromString(std::string_view name);
+std::optional<RecurrentNetworkActivation> RecurrentNetworkActivationFromString(
+    std::string_view name);
 
 // MLRecurrentNetworkDirection
 enum class RecurrentNetworkDirection : uint8_t {
@@ -264,7 +266,8 @@ struct BatchNormalizationAttributes {
   uint32_t axis = 1;
   double epsilon = 1e-5;
 
-  friend bool operator==(const BatchNormalizationAttributes&, const BatchNormalizationAttributes&) = default;
+  friend bool operator==(const BatchNormalizationAttributes&,
+      const BatchNormalizationAttributes&) = default;
 };
 
 // Attributes of cast.
@@ -312,7 +315,8 @@ struct ConvTranspose2dAttributes {
   InputOperandLayout input_layout = InputOperandLayout::kNchw;
   ConvTranspose2dFilterOperandLayout filter_layout = ConvTranspose2dFilterOperandLayout::kIohw;
 
-  friend bool operator==(const ConvTranspose2dAttributes&, const ConvTranspose2dAttributes&) = default;
+  friend bool operator==(const ConvTranspose2dAttributes&,
+      const ConvTranspose2dAttributes&) = default;
 };
 
 // Attributes of cumulativeSum.
@@ -391,7 +395,8 @@ struct InstanceNormalizationAttributes {
   double epsilon = 1e-5;
   InputOperandLayout layout = InputOperandLayout::kNchw;
 
-  friend bool operator==(const InstanceNormalizationAttributes&, const InstanceNormalizationAttributes&) = default;
+  friend bool operator==(const InstanceNormalizationAttributes&,
+      const InstanceNormalizationAttributes&) = default;
 };
 
 // Attributes of layerNormalization.
@@ -399,7 +404,8 @@ struct LayerNormalizationAttributes {
   std::optional<std::vector<uint32_t>> axes;
   double epsilon = 1e-5;
 
-  friend bool operator==(const LayerNormalizationAttributes&, const LayerNormalizationAttributes&) = default;
+  friend bool operator==(const LayerNormalizationAttributes&,
+      const LayerNormalizationAttributes&) = default;
 };
 
 // Attributes of leakyRelu.
@@ -590,7 +596,7 @@ OperatorAttributes DefaultAttributes(OperatorKind kind);
 bool AttributesMatch(OperatorKind kind, const OperatorAttributes& attributes);
 
 // One call of a builder method. Operand ids are relative to the graph; 0 stands for an optional
-// operand that is absent. The order of `operands` is that of the signature's slots (signatures.h).
+// operand that is absent. `operands` stand in the order of the signature's slots (signatures.h).
 struct Operator {
   OperatorKind kind = OperatorKind{};
   std::vector<uint32_t> operands;

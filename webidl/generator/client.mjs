@@ -27,7 +27,7 @@ ${lines.map((line) => `${line}\n`).join('')}  std::string label;
 
 export function clientOptions(model) {
   const names = [...new Set(model.operators.map((operator) => operator.options))].sort();
-  return `${header(model)}// Options of the builder's methods, and WebNN's enums under the client's namespace.
+  return `${header(model)}// Options of the builder's methods, and WebNN's enums for the client.
 #ifndef WEBNND_CLIENT_GENERATED_OPTIONS_H_
 #define WEBNND_CLIENT_GENERATED_OPTIONS_H_
 
@@ -45,8 +45,8 @@ namespace webnn {
 using webnnd::webidl::Number;
 ${model.enums.map(({ idl }) => `using webnnd::webidl::${enumName(idl)};`).join('\n')}
 
-// Members without a default may stay absent; an absent list is not an empty one. \`label\` names the
-// operator in error messages.
+// Members without a default may stay absent; an absent list is not an empty one. \`label\` names
+// the operator in error messages.
 
 ${names.map((idl) => optionsStruct(model, idl)).join('\n')}
 }  // namespace webnn
@@ -86,11 +86,15 @@ function declaration(operator, prefix, suffix, indent) {
   return [head, ...lines, line].join('\n');
 }
 
+function anchor(model, { name }) {
+  return `${model.specification}#dom-mlgraphbuilder-${name.toLowerCase()}`;
+}
+
 export function clientMethodDeclarations(model) {
   const methods = model.operators.map((operator) =>
-    `${comment(`${operator.name}, ${model.specification}#dom-mlgraphbuilder-${operator.name.toLowerCase()}`, '  ')}
+    `${comment(`${operator.name}, ${anchor(model, operator)}`, '  ')}
 ${declaration(operator, '', ';', '  ')}`);
-  return `${header(model)}  // For inclusion in the public part of class GraphBuilder (client/graph_builder.h).
+  return `${header(model)}  // For the public part of class GraphBuilder (client/graph_builder.h).
 
 ${methods.join('\n\n')}
 `;

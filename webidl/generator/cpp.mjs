@@ -38,8 +38,8 @@ export function cppType(type) {
   throw new GeneratorError(`type without a C++ form (${type.kind} ${type.idl ?? ''})`);
 }
 
-// A field may be absent where it is not required and has no default. A string is then empty: nothing
-// in the draft tells an absent string from an empty one.
+// A field may be absent where it is not required and has no default. A string is then empty:
+// nothing in the draft tells an absent string from an empty one.
 export function isOptional(field) {
   return !field.required && field.default === undefined && field.type.kind !== 'string';
 }
@@ -62,7 +62,7 @@ function defaultText(field) {
     case 'float':
     case 'double': return floating(value?.value ?? '0');
     case 'number': return value ? floating(value.value) : undefined;
-    case 'enum': return `${enumName(type.idl)}::${value ? constant(value.value) : '{}'}`.replace('::{}', '{}');
+    case 'enum': return `${enumName(type.idl)}${value ? `::${constant(value.value)}` : '{}'}`;
     case 'string': return value?.value ? JSON.stringify(value.value) : undefined;
     default:
       if (value) throw new GeneratorError(`default without a C++ form (${field.name})`);
@@ -88,4 +88,20 @@ export function comment(text, indent = '') {
     line += ` ${word}`;
   }
   return [...lines, line].join('\n');
+}
+
+// Breaks lines of more than 100 columns after the last comma or opening bracket that fits, four
+// columns further in. Emitters lay their text out for the common case and leave the rest to this.
+export function wrapCode(text) {
+  return text.split('\n').map((line) => wrapLine(line)).join('\n');
+}
+
+function wrapLine(line) {
+  if (line.length <= 100) return line;
+  const head = line.slice(0, 100);
+  const comma = head.lastIndexOf(', ') + 1;
+  const at = comma || head.lastIndexOf('(') + 1;
+  const indent = /^ */.exec(line)[0];
+  if (at <= indent.length) throw new GeneratorError(`line cannot be broken (${line})`);
+  return `${line.slice(0, at)}\n${wrapLine(`${indent}    ${line.slice(at).trimStart()}`)}`;
 }

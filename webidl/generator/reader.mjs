@@ -10,7 +10,8 @@ function fail(where, what) {
 }
 
 // Everything below is an allow-list: a new construct in the draft must be looked at by a person.
-const KNOWN_EXTENDED_ATTRIBUTES = new Set(['SecureContext', 'SameObject', 'Exposed', 'EnforceRange']);
+const KNOWN_EXTENDED_ATTRIBUTES = new Set(
+  ['SecureContext', 'SameObject', 'Exposed', 'EnforceRange']);
 const KNOWN_DEFAULTS = new Set(['number', 'string', 'boolean', 'dictionary']);
 const PRIMITIVES = {
   'undefined': 'undefined',
@@ -35,6 +36,9 @@ function checkExtendedAttributes(node, where) {
     }
   }
 }
+
+const isRanged = (node) =>
+  node.extAttrs.some((attribute) => attribute.name === 'EnforceRange');
 
 class Reader {
   constructor(overrides) {
@@ -77,9 +81,8 @@ class Reader {
   }
 
   define(map, name, entry) {
-    for (const other of [this.enums, this.dictionaries, this.interfaces, this.mixins, this.typedefs]) {
-      if (other.has(name)) fail(name, 'defined twice');
-    }
+    const all = [this.enums, this.dictionaries, this.interfaces, this.mixins, this.typedefs];
+    if (all.some((other) => other.has(name))) fail(name, 'defined twice');
     map.set(name, { idl: name, ...entry });
   }
 
@@ -110,7 +113,9 @@ class Reader {
         fail(target, 'unknown type');
       }
     }
-    for (const typedef of this.typedefs.values()) typedef.type = this.type(typedef.idlType, typedef.idl);
+    for (const typedef of this.typedefs.values()) {
+      typedef.type = this.type(typedef.idlType, typedef.idl);
+    }
   }
 
   applyEnumOverrides() {
@@ -148,7 +153,7 @@ class Reader {
     checkExtendedAttributes(node, where);
     switch (node.type) {
       case 'field':
-        return { kind: 'field', name: node.name, type: this.type(node.idlType, where),
+        return { kind: 'field', name: node.name, type: this.rangedType(node, where),
                  required: node.required, default: this.defaultValue(node.default, where) };
       case 'attribute':
         if (!node.readonly || node.special) fail(where, 'unknown syntax (attribute not readonly)');
@@ -169,15 +174,23 @@ class Reader {
       const path = `${where}(${argument.name})`;
       checkExtendedAttributes(argument, path);
       if (argument.variadic) fail(path, 'unknown syntax (variadic)');
-      return { name: argument.name, type: this.type(argument.idlType, path),
+      return { name: argument.name, type: this.rangedType(argument, path),
                optional: argument.optional, default: this.defaultValue(argument.default, path) };
     });
   }
 
   defaultValue(node, where) {
     if (!node) return undefined;
-    if (!KNOWN_DEFAULTS.has(node.type)) fail(where, `unknown syntax (default of type ${node.type})`);
+    if (!KNOWN_DEFAULTS.has(node.type)) {
+      fail(where, `unknown syntax (default of type ${node.type})`);
+    }
     return { type: node.type, value: node.value };
+  }
+
+  // `[EnforceRange] unsigned long axis`: the attribute belongs to the type, and stands before both.
+  rangedType(node, where) {
+    const type = this.type(node.idlType, where);
+    return isRanged(node) ? { ...type, enforceRange: true } : type;
   }
 
   type(node, where) {
@@ -190,7 +203,8 @@ class Reader {
       }
       return { kind: node.generic, of: node.idlType.map((inner) => this.type(inner, where)) };
     }
-    return this.namedType(node.idlType, where);
+    const type = this.namedType(node.idlType, where);
+    return isRanged(node) ? { ...type, enforceRange: true } : type;
   }
 
   unionType(nodes, where) {
@@ -204,7 +218,9 @@ class Reader {
     if (Object.hasOwn(PRIMITIVES, name)) return { kind: PRIMITIVES[name], idl: name };
     if (this.enums.has(name)) return { kind: 'enum', idl: name };
     if (this.dictionaries.has(name)) return { kind: 'dictionary', idl: name };
-    if (this.interfaces.has(name)) return { kind: name === 'MLOperand' ? 'operand' : 'interface', idl: name };
+    if (this.interfaces.has(name)) {
+      return { kind: name === 'MLOperand' ? 'operand' : 'interface', idl: name };
+    }
     if (this.typedefs.has(name)) return this.type(this.typedefs.get(name).idlType, where);
     if (Object.hasOwn(this.overrides.foreignTypes, name)) return { kind: 'foreign', idl: name };
     fail(where, `unknown type (${name})`);
@@ -222,7 +238,8 @@ export const withoutPrefix = (name) => name.replace(/^ML/, '');
 // Inherited members first, as WebIDL orders them.
 function allMembers(reader, name) {
   const dictionary = reader.dictionaries.get(name);
-  return [...(dictionary.parent ? allMembers(reader, dictionary.parent) : []), ...dictionary.members];
+  const inherited = dictionary.parent ? allMembers(reader, dictionary.parent) : [];
+  return [...inherited, ...dictionary.members];
 }
 
 function readOperator(reader, method) {
@@ -232,13 +249,17 @@ function readOperator(reader, method) {
     fail(where, 'the last argument is not an optional dictionary named options');
   }
   const positional = method.arguments.slice(0, -1);
-  if (positional.some((argument) => argument.optional)) fail(where, 'unknown syntax (optional argument)');
+  if (positional.some((argument) => argument.optional)) {
+    fail(where, 'unknown syntax (optional argument)');
+  }
   const members = allMembers(reader, options.type.idl);
   if (!members.some((member) => member.name === 'label')) fail(where, 'its options have no label');
 
   const operandArguments = positional.filter((argument) => isOperandLike(argument.type));
   const optionalOperands = members.filter((member) => member.type.kind === 'operand');
-  if (optionalOperands.some((member) => member.required)) fail(where, 'a required operand in options');
+  if (optionalOperands.some((member) => member.required)) {
+    fail(where, 'a required operand in options');
+  }
   const operandList = operandArguments.some((argument) => isOperandSequence(argument.type));
   if (operandList && (operandArguments.length !== 1 || optionalOperands.length)) {
     fail(where, 'a list of operands beside other operands');
@@ -262,19 +283,22 @@ function readOperator(reader, method) {
 
 // Maps each member of the operator's MLxxxSupportLimits to a slot or an output.
 function readLimits(reader, operator) {
-  const entry = allMembers(reader, 'MLOpSupportLimits').find((member) => member.name === operator.name);
+  const entry = allMembers(reader, 'MLOpSupportLimits')
+    .find((member) => member.name === operator.name);
   if (!entry) fail(`MLOpSupportLimits.${operator.name}`, 'missing');
   return allMembers(reader, entry.type.idl).map(({ name }) => {
     const slot = operator.slots.findIndex((candidate) => candidate.name === name);
     if (slot >= 0) return { name, role: 'kSlot', index: slot };
     const output = /^output(s|\d+)?$/.exec(name);
-    if (!output) fail(`${entry.type.idl}.${name}`, `neither an operand of ${operator.name} nor an output`);
+    if (!output) {
+      fail(`${entry.type.idl}.${name}`, `neither an operand of ${operator.name} nor an output`);
+    }
     return { name, role: 'kOutput', index: /^\d+$/.test(output[1] ?? '') ? Number(output[1]) : 0 };
   });
 }
 
-// Names the attribute structs and gives each operator its own: shared by the operators of one options
-// dictionary where their positional attributes agree too.
+// Names the attribute structs and gives each operator its own: shared by the operators of one
+// options dictionary where their positional attributes agree too.
 function assignAttributes(operators) {
   const byOptions = groupBy(operators, (operator) => operator.options);
   const structs = new Map();
@@ -291,7 +315,8 @@ function assignAttributes(operators) {
       const stem = shared ? withoutPrefix(options).replace(/Options$/, '') : operator.pascal;
       operator.attributes = `${stem}Attributes`;
       if (!structs.has(operator.attributes)) {
-        structs.set(operator.attributes, { name: operator.attributes, stem, fields, operators: [] });
+        structs.set(operator.attributes,
+                    { name: operator.attributes, stem, fields, operators: [] });
       }
       structs.get(operator.attributes).operators.push(operator.name);
     }
@@ -348,7 +373,9 @@ export function readModel({ texts, overrides, source }) {
     .map((method) => readOperator(reader, method))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const [i, operator] of operators.entries()) {
-    if (i && operators[i - 1].name === operator.name) fail(operator.name, 'unknown syntax (overload)');
+    if (i && operators[i - 1].name === operator.name) {
+      fail(operator.name, 'unknown syntax (overload)');
+    }
     operator.limits = readLimits(reader, operator);
   }
   assignFamilies(operators, overrides.families);
@@ -359,6 +386,8 @@ export function readModel({ texts, overrides, source }) {
     enums: [...reader.enums.values()],
     dictionaries: reader.dictionaries,
     interfaces: [...reader.interfaces.values()],
+    mixins: [...reader.mixins.values()],
+    includes: reader.includes,
     operators,
     families: Object.keys(overrides.families),
     optionsMembers: (name) => allMembers(reader, name),

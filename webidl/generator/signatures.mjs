@@ -3,8 +3,9 @@
 import { constant, header } from './cpp.mjs';
 
 export function signaturesHeader(model) {
-  return `${header(model)}// Signatures of the builder's methods: which operands an operator takes, in which order the draft's
-// method names its arguments, and which member of its support limits speaks of what.
+  return `${header(model)}// Signatures of the builder's methods: which operands an operator takes, in
+// which order the draft's method names its arguments, and which member of its support limits is
+// about what.
 #ifndef WEBNND_WEBIDL_GENERATED_SIGNATURES_H_
 #define WEBNND_WEBIDL_GENERATED_SIGNATURES_H_
 
@@ -46,7 +47,7 @@ enum class LimitRole : uint8_t {
   kOutput,
 };
 
-// A member of the operator's MLxxxSupportLimits: it speaks of slot \`index\` or of output \`index\`.
+// A member of the operator's MLxxxSupportLimits: it is about slot \`index\` or output \`index\`.
 struct LimitMember {
   std::string_view name;
   LimitRole role;
@@ -82,13 +83,15 @@ function argumentKind({ type }) {
 
 function tables(operator) {
   const slots = operator.slots.map(({ name, optional }) => `{"${name}", ${optional}}`);
-  const argumentRows = [...operator.positional.map((argument) => [argument.name, argumentKind(argument)]),
-                        ['options', 'kOptions']]
+  const positional = operator.positional.map((item) => [item.name, argumentKind(item)]);
+  const argumentRows = [...positional, ['options', 'kOptions']]
     .map(([name, kind]) => `{"${name}", ArgumentKind::${kind}}`);
   const limits = operator.limits.map(
     ({ name, role, index }) => `{"${name}", LimitRole::${role}, ${index}}`);
-  const table = (type, suffix, rows) =>
-    `constexpr ${type} k${operator.pascal}${suffix}[] = {\n${rows.map((row) => `    ${row},\n`).join('')}};\n`;
+  const table = (type, suffix, rows) => {
+    const lines = rows.map((row) => `    ${row},\n`).join('');
+    return `constexpr ${type} k${operator.pascal}${suffix}[] = {\n${lines}};\n`;
+  };
   return table('OperandSlot', 'Slots', slots) + table('Argument', 'Arguments', argumentRows) +
          table('LimitMember', 'Limits', limits);
 }
@@ -97,7 +100,8 @@ function row(operator) {
   const required = operator.slots.filter((slot) => !slot.optional).length;
   return `    {OperatorKind::${operator.constant}, k${operator.pascal}Slots, ${required}, ` +
          `${operator.operandList}, ${operator.resultList},\n` +
-         `     k${operator.pascal}Arguments, k${operator.pascal}Limits, OperatorFamily::${constant(operator.family)}},`;
+         `     k${operator.pascal}Arguments, k${operator.pascal}Limits, ` +
+         `OperatorFamily::${constant(operator.family)}},`;
 }
 
 export function signaturesSource(model) {

@@ -26,8 +26,9 @@ ${lines}${lines ? '\n\n' : ''}  friend bool operator==(const ${name}&, const ${n
 
 function visitors({ name, fields }) {
   const body = fields.map((field) => `  v("${field.name}", a.${snake(field.name)});\n`).join('');
+  const [a, v] = fields.length ? [' a', ' v'] : ['', ''];
   return ['', 'const '].map((qualifier) => `template <class V>
-void VisitFields(${qualifier}${name}&${fields.length ? ' a' : ''}, V&&${fields.length ? ' v' : ''}) {
+void VisitFields(${qualifier}${name}&${a}, V&&${v}) {
 ${body}}
 `).join('');
 }
@@ -75,7 +76,7 @@ OperatorAttributes DefaultAttributes(OperatorKind kind);
 bool AttributesMatch(OperatorKind kind, const OperatorAttributes& attributes);
 
 // One call of a builder method. Operand ids are relative to the graph; 0 stands for an optional
-// operand that is absent. The order of \`operands\` is that of the signature's slots (signatures.h).
+// operand that is absent. \`operands\` stand in the order of the signature's slots (signatures.h).
 struct Operator {
   OperatorKind kind = OperatorKind{};
   std::vector<uint32_t> operands;
@@ -114,8 +115,8 @@ std::optional<${name}> ${name}FromString(std::string_view name) {
 
 function defaultsCases(model) {
   const structs = model.attributeStructs.map((item) => {
-    const cases = item.operators.map((name) =>
-      `    case OperatorKind::${model.operators.find((operator) => operator.name === name).constant}:`);
+    const cases = model.operators.filter((operator) => operator.attributes === item.name)
+      .map((operator) => `    case OperatorKind::${operator.constant}:`);
     return `${cases.join('\n')}\n      return ${item.name}{};`;
   });
   return structs.join('\n');

@@ -8,7 +8,7 @@ const FILE_ID = '@0xe1f2a6d4b3c58790';
 
 const lowerFirst = (name) => name[0].toLowerCase() + name.slice(1);
 // "high-performance" -> highPerformance: what the schema language takes as a name.
-const enumerant = (value) => value.split('-').map((part, i) => (i ? capitalise(part) : part)).join('');
+const enumerant = (value) => lowerFirst(value.split('-').map(capitalise).join(''));
 
 const CAPNP_SCALARS = {
   boolean: 'Bool',
@@ -34,7 +34,7 @@ function alternatives(type) {
   return type.of.map((inner, i) => ({ name: names[i], type: inner }));
 }
 
-// --- Schema -----------------------------------------------------------------------------------------
+// --- Schema -----------------------------------------------------------------------------------
 
 function enumSchema(name, values) {
   return `enum ${name} {\n${values.map((value, i) => `  ${value} @${i};\n`).join('')}}\n`;
@@ -117,7 +117,7 @@ ${lines.join('\n')}
 `;
 }
 
-// --- Encoding ---------------------------------------------------------------------------------------
+// --- Encoding ---------------------------------------------------------------------------------
 
 function encodeValue(type, value, builder, name) {
   const accessor = capitalise(name);
@@ -162,7 +162,7 @@ ${fields.map(encodeField).join('')}}
 `;
 }
 
-// --- Decoding ---------------------------------------------------------------------------------------
+// --- Decoding ---------------------------------------------------------------------------------
 
 function decodeExpression(type, reader, name) {
   const value = `${reader}.get${capitalise(name)}()`;
@@ -171,10 +171,12 @@ function decodeExpression(type, reader, name) {
       return `DecodeEnum<${enumType(type)}>(${value}, webidl::k${enumName(type.idl)}Count)`;
     case 'number':
       return `DecodeNumber(${value})`;
-    case 'sequence':
-      return type.of[0].kind === 'enum'
-        ? `DecodeEnums<${enumType(type.of[0])}>(${value}, webidl::k${enumName(type.of[0].idl)}Count)`
-        : `DecodeList<${cppType(type.of[0])}>(${value})`;
+    case 'sequence': {
+      const [item] = type.of;
+      return item.kind === 'enum'
+        ? `DecodeEnums<${enumType(item)}>(${value}, webidl::k${enumName(item.idl)}Count)`
+        : `DecodeList<${cppType(item)}>(${value})`;
+    }
     default:
       return undefined;
   }
@@ -185,23 +187,24 @@ const enumType = (type) => `webidl::${enumName(type.idl)}`;
 function assign(target, type, reader, name, indent) {
   const expression = decodeExpression(type, reader, name);
   if (!expression) return `${indent}${target} = ${reader}.get${capitalise(name)}();\n`;
-  const line = `${indent}ASSIGN_OR_RETURN(${target}, ${expression});`;
-  return line.length <= 100
-    ? `${line}\n`
-    : `${indent}ASSIGN_OR_RETURN(\n${indent}    ${target},\n${indent}    ${expression});\n`;
+  return `${indent}ASSIGN_OR_RETURN(${target}, ${expression});\n`;
 }
 
 function decodeField(field) {
   const target = `a.${snake(field.name)}`;
   const group = `r.get${capitalise(field.name)}()`;
   const groupType = `R::${capitalise(field.name)}`;
-  if (!isOptional(field) && field.type.kind !== 'union') return assign(target, field.type, 'r', field.name, '  ');
+  if (!isOptional(field) && field.type.kind !== 'union') {
+    return assign(target, field.type, 'r', field.name, '  ');
+  }
   const cases = isOptional(field)
     ? [{ name: 'absent' }, { name: 'value', type: field.type }]
     : alternatives(field.type);
-  const lines = cases.map(({ name, type }) =>
-    `    case ${groupType}::${snake(name).toUpperCase()}:${
-      type ? ` {\n${assign(target, type, 'field', name, '      ')}      break;\n    }` : '\n      break;'}`);
+  const lines = cases.map(({ name, type }) => {
+    const label = `    case ${groupType}::${snake(name).toUpperCase()}:`;
+    if (!type) return `${label}\n      break;`;
+    return `${label} {\n${assign(target, type, 'field', name, '      ')}      break;\n    }`;
+  });
   return `  switch (auto field = ${group}; field.which()) {
 ${lines.join('\n')}
     default:
@@ -219,10 +222,10 @@ ${fields.map(decodeField).join('')}  return a;
 `;
 }
 
-// --- Codec ------------------------------------------------------------------------------------------
+// --- Codec ------------------------------------------------------------------------------------
 
 export function codecHeader(model) {
-  return `${header(model)}// Between webidl's operators and their form on the wire. Only the codecs of ipc include this.
+  return `${header(model)}// Between webidl's operators and their form on the wire, for ipc's codecs.
 //
 // Readers may throw kj::Exception on a malformed message: the caller catches.
 #ifndef WEBNND_IPC_GENERATED_OPERATOR_CODEC_H_
@@ -260,7 +263,7 @@ DecodeDescriptor(wire::OperandDescriptor::Reader reader);
 `;
 }
 
-const HELPERS = `// Both sides agree on limits, so that a longer list is a defect of the encoding side.
+const HELPERS = `// Validation refuses longer lists before they get here.
 template <class T>
 uint32_t ListSize(const std::vector<T>& list) {
   CHECK(list.size() <= limits::kAttributeListMax);
@@ -352,7 +355,7 @@ Result<std::string, BadMessage> DecodeText(capnp::Text::Reader reader, uint32_t 
 }
 `;
 
-const DESCRIPTOR_CODEC = `// Far more than any rank: a client may ask for too much and get an error, not an end.
+const DIMENSIONS_MAX = `// Far more than any rank: who asks for too much gets an error, not an end.
 constexpr uint32_t kDimensionsMax = 64;
 `;
 
@@ -437,7 +440,8 @@ ${cases.join('\n')}
 `;
 }
 
-const OPERATOR_FUNCTIONS = `void EncodeOperator(const webidl::Operator& op, wire::Operator::Builder builder) {
+const OPERATOR_FUNCTIONS = `void EncodeOperator(const webidl::Operator& op,
+                    wire::Operator::Builder builder) {
   CHECK(webidl::AttributesMatch(op.kind, op.attributes));
   CHECK(op.label.size() <= limits::kLabelBytesMax);
   builder.setKind(static_cast<wire::OperatorKind>(op.kind));
@@ -481,7 +485,7 @@ namespace webnnd::ipc {
 
 namespace {
 
-${DESCRIPTOR_CODEC}
+${DIMENSIONS_MAX}
 ${HELPERS}
 uint32_t IdCount(const std::vector<uint32_t>& ids) {
   CHECK(ids.size() <= limits::kOperandsPerOperatorMax);
