@@ -1,0 +1,56 @@
+#include "webidl/operators/activation.h"
+
+#include "webidl/number.h"
+#include "webidl/operators/common.h"
+
+namespace webnnd::webidl {
+
+namespace {
+
+Result<Descriptors> InferSoftmax(const OperatorArguments& arguments) {
+  TRY(CheckAxis(arguments, Attributes<SoftmaxAttributes>(arguments).axis));
+  return InferLikeInput(arguments);
+}
+
+// The draft swaps the defaults (Infinity for a missing minimum); an absent bound does not bind.
+Result<Descriptors> InferClamp(const OperatorArguments& arguments) {
+  const ClampAttributes& attributes = Attributes<ClampAttributes>(arguments);
+  if (attributes.min_value && attributes.max_value) {
+    const OperandDataType type = Operand(arguments, 0).data_type();
+    const Number min_value = CastNumber(*attributes.min_value, type);
+    const Number max_value = CastNumber(*attributes.max_value, type);
+    INVALID_IF(NumberLess(max_value, min_value), "minValue ({}) is greater than maxValue ({})",
+               NumberToString(min_value), NumberToString(max_value));
+  }
+  return InferLikeInput(arguments);
+}
+
+Result<Descriptors> InferPrelu(const OperatorArguments& arguments) {
+  TRY(CheckSameTypes(arguments, 0, 1, 1));
+  ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(arguments, 1, 0));
+  return OneResult(Operand(arguments, 0).data_type(), shape);
+}
+
+}  // namespace
+
+OperatorRow ActivationRow(OperatorKind kind) {
+  return {kind, {Tensor(kFloatTypes)}, {Tensor(kFloatTypes)}, InferLikeInput};
+}
+
+OperatorRow ReluRow(OperatorKind kind) {
+  return {kind, {Tensor(kSignedTypes)}, {Tensor(kSignedTypes)}, InferLikeInput};
+}
+
+OperatorRow SoftmaxRow(OperatorKind kind) {
+  return {kind, {Tensor(kFloatTypes, 1)}, {Tensor(kFloatTypes, 1)}, InferSoftmax};
+}
+
+OperatorRow ClampRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferClamp};
+}
+
+OperatorRow PreluRow(OperatorKind kind) {
+  return {kind, {Tensor(kSignedTypes), Tensor(kSignedTypes)}, {Tensor(kSignedTypes)}, InferPrelu};
+}
+
+}  // namespace webnnd::webidl

@@ -1,0 +1,61 @@
+#include "webidl/operators/gather_scatter.h"
+
+#include "webidl/operators/common.h"
+
+namespace webnnd::webidl {
+
+namespace {
+
+Result<Descriptors> InferGather(const OperatorArguments& arguments) {
+  const uint32_t axis = Attributes<GatherAttributes>(arguments).axis;
+  TRY(CheckAxis(arguments, axis));
+  const Shape& input = Operand(arguments, 0).shape();
+  const Shape& indices = Operand(arguments, 1).shape();
+  Shape shape(input.begin(), input.begin() + axis);
+  shape.insert(shape.end(), indices.begin(), indices.end());
+  shape.insert(shape.end(), input.begin() + axis + 1, input.end());
+  return OneResult(Operand(arguments, 0).data_type(), shape);
+}
+
+// What the ND forms address: a slice of `input` for each coordinate in the last dimension of
+// `indices`.
+Result<Shape> SlicesShape(const OperatorArguments& arguments) {
+  const Shape& input = Operand(arguments, 0).shape();
+  const Shape& indices = Operand(arguments, 1).shape();
+  const uint32_t coordinate_size = indices.back();
+  INVALID_IF(coordinate_size > input.size(),
+             "the last dimension of indices ({}) exceeds the rank of input ({})", coordinate_size,
+             input.size());
+  Shape shape(indices.begin(), indices.end() - 1);
+  shape.insert(shape.end(), input.begin() + coordinate_size, input.end());
+  return shape;
+}
+
+Result<Descriptors> InferScatterND(const OperatorArguments& arguments) {
+  TRY(CheckSameTypes(arguments, 0, 2, 2));
+  ASSIGN_OR_RETURN(Shape expected, SlicesShape(arguments));
+  const Shape& updates = Operand(arguments, 2).shape();
+  INVALID_IF(updates != expected, "the shape of updates ({}) is not the expected one ({})",
+             ShapeToString(updates), ShapeToString(expected));
+  return InferLikeInput(arguments);
+}
+
+}  // namespace
+
+// The draft's table wants outputs of rank 1 or more, but its algorithm and its tests make a scalar
+// from scalar indices.
+OperatorRow GatherRow(OperatorKind kind) {
+  return {kind,
+          {Tensor(kAnyOrPackedType, 1), Tensor(kIndexTypes)},
+          {Tensor(kAnyOrPackedType)},
+          InferGather};
+}
+
+OperatorRow ScatterNDRow(OperatorKind kind) {
+  return {kind,
+          {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1), Tensor(kAnyType)},
+          {Tensor(kAnyType, 1)},
+          InferScatterND};
+}
+
+}  // namespace webnnd::webidl

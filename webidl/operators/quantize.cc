@@ -1,0 +1,57 @@
+#include "webidl/operators/quantize.h"
+
+#include "webidl/operators/common.h"
+
+namespace webnnd::webidl {
+
+namespace {
+
+// Slots of both operators.
+constexpr size_t kInput = 0;
+constexpr size_t kScale = 1;
+constexpr size_t kZeroPoint = 2;
+
+// Scale and zero point have one shape, each element of which covers a block of the input.
+Status CheckBlocks(const OperatorArguments& arguments) {
+  TRY(CheckSameRank(arguments, kInput, kScale));
+  TRY(CheckSameRank(arguments, kInput, kZeroPoint));
+  const Shape& input = Operand(arguments, kInput).shape();
+  const Shape& scale = Operand(arguments, kScale).shape();
+  const Shape& zero_point = Operand(arguments, kZeroPoint).shape();
+  INVALID_IF(scale != zero_point, "the shape of zeroPoint ({}) is not that of scale ({})",
+             ShapeToString(zero_point), ShapeToString(scale));
+  INVALID_IF(!BroadcastsInBlocks(scale, input),
+             "the shape of scale ({}) is not blockwise broadcastable to that of input ({})",
+             ShapeToString(scale), ShapeToString(input));
+  return {};
+}
+
+Result<Descriptors> InferDequantizeLinear(const OperatorArguments& arguments) {
+  TRY(CheckSameTypes(arguments, kInput, kZeroPoint, kZeroPoint));
+  TRY(CheckBlocks(arguments));
+  return OneResult(Operand(arguments, kScale).data_type(), Operand(arguments, kInput).shape());
+}
+
+Result<Descriptors> InferQuantizeLinear(const OperatorArguments& arguments) {
+  TRY(CheckSameTypes(arguments, kInput, kScale, kScale));
+  TRY(CheckBlocks(arguments));
+  return OneResult(Operand(arguments, kZeroPoint).data_type(), Operand(arguments, kInput).shape());
+}
+
+}  // namespace
+
+OperatorRow DequantizeLinearRow(OperatorKind kind) {
+  return {kind,
+          {Tensor(kQuantizedTypes), Tensor(kFloatTypes), Tensor(kQuantizedTypes)},
+          {Tensor(kFloatTypes)},
+          InferDequantizeLinear};
+}
+
+OperatorRow QuantizeLinearRow(OperatorKind kind) {
+  return {kind,
+          {Tensor(kFloatTypes), Tensor(kFloatTypes), Tensor(kQuantizedTypes)},
+          {Tensor(kQuantizedTypes)},
+          InferQuantizeLinear};
+}
+
+}  // namespace webnnd::webidl

@@ -1,0 +1,172 @@
+#include "webidl/operators/shape.h"
+
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "webidl/operators/common.h"
+
+namespace webnnd::webidl {
+
+namespace {
+
+// "valid tensor count" of the draft, bounded as an operator's operands are.
+Status CheckTensorCount(std::string_view name, size_t count) {
+  INVALID_IF(count == 0 || count > limits::kOperandsPerOperatorMax,
+             "the number of tensors in {} ({}) is not in the range 1 to {}", name, count,
+             limits::kOperandsPerOperatorMax);
+  return {};
+}
+
+Result<Descriptors> InferConcat(const OperatorArguments& arguments) {
+  TRY(CheckTensorCount("inputs", arguments.operands.size()));
+  const uint32_t axis = Attributes<ConcatAttributes>(arguments).axis;
+  TRY(CheckAxis(arguments, axis));
+  const OperandDescriptor& first = Operand(arguments, 0);
+  // kOperandsPerOperatorMax sizes of 32 bits each fit easily.
+  int64_t size = first.shape()[axis];
+  for (size_t i = 1; i < arguments.operands.size(); ++i) {
+    const OperandDescriptor& input = Operand(arguments, i);
+    INVALID_IF(input.data_type() != first.data_type(),
+               "the data type of inputs[{}] ({}) is not that of inputs[0] ({})", i,
+               ToString(input.data_type()), ToString(first.data_type()));
+    INVALID_IF(input.rank() != first.rank(),
+               "the rank of inputs[{}] ({}) is not that of inputs[0] ({})", i, input.rank(),
+               first.rank());
+    for (uint32_t other = 0; other < first.rank(); ++other) {
+      INVALID_IF(other != axis && input.shape()[other] != first.shape()[other],
+                 "the shape of inputs[{}] ({}) differs from that of inputs[0] ({}) beside the axis "
+                 "({})",
+                 i, ShapeToString(input.shape()), ShapeToString(first.shape()), axis);
+    }
+    size += input.shape()[axis];
+  }
+  Shape shape = first.shape();
+  ASSIGN_OR_RETURN(shape[axis], ToDimension(size, "the sum of the sizes along the axis"));
+  return OneResult(first.data_type(), shape);
+}
+
+Result<Descriptors> InferExpand(const OperatorArguments& arguments) {
+  const Shape& new_shape = Attributes<ExpandAttributes>(arguments).new_shape;
+  const OperandDescriptor& input = Operand(arguments, 0);
+  // Before anything prints it: a hostile list may be long.
+  INVALID_IF(new_shape.size() > limits::kRankMax,
+             "the size of newShape ({}) exceeds the maximum ({})", new_shape.size(),
+             limits::kRankMax);
+  INVALID_IF(!BroadcastsTo(input.shape(), new_shape),
+             "the shape of input ({}) is not broadcastable to newShape ({})",
+             ShapeToString(input.shape()), ShapeToString(new_shape));
+  return OneResult(input.data_type(), new_shape);
+}
+
+Result<Descriptors> InferReshape(const OperatorArguments& arguments) {
+  const Shape& new_shape = Attributes<ReshapeAttributes>(arguments).new_shape;
+  const OperandDescriptor& input = Operand(arguments, 0);
+  ASSIGN_OR_RETURN(OperandDescriptor output,
+                   OperandDescriptor::Create(input.data_type(), new_shape));
+  INVALID_IF(output.element_count() != input.element_count(),
+             "the element count of newShape ({}) is not that of input ({})", output.element_count(),
+             input.element_count());
+  return Descriptors{std::move(output)};
+}
+
+Result<Descriptors> InferSlice(const OperatorArguments& arguments) {
+  const SliceAttributes& attributes = Attributes<SliceAttributes>(arguments);
+  const OperandDescriptor& input = Operand(arguments, 0);
+  TRY(CheckListSize("starts", attributes.starts.size(), input.rank()));
+  TRY(CheckListSize("sizes", attributes.sizes.size(), input.rank()));
+  TRY(CheckNoZero("sizes", attributes.sizes));
+  if (attributes.strides) {
+    TRY(CheckListSize("strides", attributes.strides->size(), input.rank()));
+    TRY(CheckNoZero("strides", *attributes.strides));
+  }
+  Shape shape;
+  for (uint32_t axis = 0; axis < input.rank(); ++axis) {
+    const uint32_t size = attributes.sizes[axis];
+    const uint64_t end = uint64_t{attributes.starts[axis]} + size;
+    INVALID_IF(end > input.shape()[axis],
+               "starts[{}] + sizes[{}] ({}) exceeds the size of input along that axis ({})", axis,
+               axis, end, input.shape()[axis]);
+    shape.push_back(DivideRoundingUp(size, attributes.strides ? (*attributes.strides)[axis] : 1u));
+  }
+  return OneResult(input.data_type(), shape);
+}
+
+// The sizes of the results along the axis.
+Result<std::vector<uint32_t>> SplitSizes(const SplitAttributes& attributes, uint32_t dimension) {
+  if (const uint32_t* count = std::get_if<uint32_t>(&attributes.splits)) {
+    TRY(CheckTensorCount("splits", *count));
+    INVALID_IF(dimension % *count != 0,
+               "splits ({}) does not divide the size of input along the axis ({})", *count,
+               dimension);
+    return std::vector<uint32_t>(*count, dimension / *count);
+  }
+  const auto& sizes = std::get<std::vector<uint32_t>>(attributes.splits);
+  TRY(CheckTensorCount("splits", sizes.size()));
+  TRY(CheckNoZero("splits", sizes));
+  uint64_t sum = 0;  // kOperandsPerOperatorMax sizes of 32 bits each fit easily.
+  for (uint32_t size : sizes) sum += size;
+  INVALID_IF(sum != dimension,
+             "the sum of splits ({}) is not the size of input along the axis ({})", sum, dimension);
+  return sizes;
+}
+
+Result<Descriptors> InferSplit(const OperatorArguments& arguments) {
+  const SplitAttributes& attributes = Attributes<SplitAttributes>(arguments);
+  TRY(CheckAxis(arguments, attributes.axis));
+  const OperandDescriptor& input = Operand(arguments, 0);
+  Shape shape = input.shape();
+  ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, SplitSizes(attributes, shape[attributes.axis]));
+  Descriptors results;
+  results.reserve(sizes.size());
+  for (uint32_t size : sizes) {
+    shape[attributes.axis] = size;
+    ASSIGN_OR_RETURN(OperandDescriptor result, OperandDescriptor::Create(input.data_type(), shape));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Result<Descriptors> InferTranspose(const OperatorArguments& arguments) {
+  const auto& permutation = Attributes<TransposeAttributes>(arguments).permutation;
+  const OperandDescriptor& input = Operand(arguments, 0);
+  Shape shape;
+  if (!permutation) {
+    shape.assign(input.shape().rbegin(), input.shape().rend());
+    return OneResult(input.data_type(), shape);
+  }
+  TRY(CheckListSize("permutation", permutation->size(), input.rank()));
+  TRY(CheckAxes("permutation", *permutation, input.rank()));
+  for (uint32_t axis : *permutation) shape.push_back(input.shape()[axis]);
+  return OneResult(input.data_type(), shape);
+}
+
+}  // namespace
+
+OperatorRow ConcatRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyOrPackedType, 1)}, {Tensor(kAnyOrPackedType, 1)}, InferConcat};
+}
+
+OperatorRow ExpandRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferExpand};
+}
+
+OperatorRow ReshapeRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferReshape};
+}
+
+OperatorRow SliceRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferSlice};
+}
+
+OperatorRow SplitRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType, 1)}, {Tensor(kAnyType, 1)}, InferSplit};
+}
+
+OperatorRow TransposeRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferTranspose};
+}
+
+}  // namespace webnnd::webidl

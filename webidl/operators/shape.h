@@ -1,0 +1,18 @@
+// Operators that move, select or repeat elements along axes.
+#ifndef WEBNND_WEBIDL_OPERATORS_SHAPE_H_
+#define WEBNND_WEBIDL_OPERATORS_SHAPE_H_
+
+#include "webidl/operator_table.h"
+
+namespace webnnd::webidl {
+
+OperatorRow ConcatRow(OperatorKind kind);
+OperatorRow ExpandRow(OperatorKind kind);
+OperatorRow ReshapeRow(OperatorKind kind);
+OperatorRow SliceRow(OperatorKind kind);
+OperatorRow SplitRow(OperatorKind kind);
+OperatorRow TransposeRow(OperatorKind kind);
+
+}  // namespace webnnd::webidl
+
+#endif  // WEBNND_WEBIDL_OPERATORS_SHAPE_H_
