@@ -1,0 +1,42 @@
+// The daemon's parent process: takes connections and gives each a worker of its own.
+#ifndef WEBNND_SERVICE_BROKER_BROKER_H_
+#define WEBNND_SERVICE_BROKER_BROKER_H_
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "service/worker/worker_options.h"
+
+namespace webnnd::service {
+
+struct BrokerOptions {
+  // Listens here; empty: only on the descriptors below.
+  std::string socket_path;
+  // Clients already connected (`--fd`, systemd with Accept=yes). Whoever handed them over vouches
+  // for them.
+  std::vector<UniqueFd> connected;
+  // Sockets that others bound (`--fd`, systemd). Peer credentials are checked on what they accept.
+  std::vector<UniqueFd> listening;
+  // Keeps one worker started, sandboxed and with its devices open, so that connecting does not
+  // wait. Only when there is something to listen on.
+  bool warm_spare = true;
+  // What every worker is told; `id` and `control_fd` are filled in.
+  WorkerOptions worker;
+};
+
+// Serves until SIGTERM or SIGINT, or, with nothing to listen on, until the last client has left.
+// Then kills the workers and removes the socket. Never reads a byte of a client's.
+//
+// An error when it cannot listen, or when no worker has ever become ready after
+// kWorkerStartAttempts: where the sandbox does not work, there is no service. The calling process
+// must have one thread and a `worker` sub-command, and must not have children that it waits for.
+Status RunBroker(BrokerOptions options);
+
+// Failures to start in a row after which clients that wait are turned away.
+inline constexpr int kWorkerStartAttempts = 3;
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_BROKER_BROKER_H_

@@ -1,0 +1,176 @@
+#include "service/broker/worker_process.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+
+namespace webnnd::service {
+namespace {
+
+// Variables that reach a worker; the rest of the daemon's environment is nobody's business.
+constexpr std::string_view kPassedPrefixes[] = {
+    "WEBNND_",       "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
+    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "LP_NUM_THREADS="};
+
+std::vector<std::string> WorkerEnvironment(const WorkerOptions& options) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view variable = *entry;
+    bool passed =
+        std::any_of(std::begin(kPassedPrefixes), std::end(kPassedPrefixes),
+                    [&](std::string_view prefix) { return variable.starts_with(prefix); });
+    // Without a sandbox the worker may as well see the drivers as its user has set them up.
+    if (passed || options.no_sandbox) environment.emplace_back(variable);
+  }
+  environment.push_back("MESA_SHADER_CACHE_DISABLE=true");
+  environment.push_back("VK_LOADER_LAYERS_DISABLE=~implicit~");
+  if (!options.no_sandbox) {
+    environment.push_back("HOME=/nonexistent");
+    // The profiles so far are lavapipe's: other drivers would find no device node.
+    environment.push_back("VK_LOADER_DRIVERS_SELECT=*lvp*");
+  }
+  return environment;
+}
+
+std::string SignalText(int signal) {
+  const char* name = sigabbrev_np(signal);
+  std::string text = name != nullptr ? fmt::format("SIG{}", name) : fmt::format("{}", signal);
+  if (signal == SIGSYS) text += ": it makes a system call that the sandbox forbids";
+  return text;
+}
+
+}  // namespace
+
+Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options, int64_t now_ms) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+    return ErrnoError("socketpair");
+  }
+  UniqueFd ours(pair[0]), theirs(pair[1]);
+  options.control_fd = kInheritedDescriptor;
+  SpawnOptions spawn;
+  spawn.arguments = {"webnnd", "worker"};
+  for (std::string& argument : ToArguments(options)) {
+    spawn.arguments.push_back(std::move(argument));
+  }
+  spawn.environment = WorkerEnvironment(options);
+  spawn.inherited_descriptor = theirs.get();
+  spawn.namespaces = !options.no_sandbox;
+  ASSIGN_OR_RETURN(SpawnedProcess process, Spawn(spawn));
+  return WorkerProcess(options.id, std::move(process), std::move(ours), now_ms);
+}
+
+Result<bool> WorkerProcess::OnReadable(int64_t now_ms) {
+  // Room for one byte more, so that a longer packet is noticed. Descriptors that a worker might
+  // send are dropped by the kernel: there is no room for them.
+  char bytes[sizeof(ControlMessage) + 1];
+  ssize_t got;
+  do {
+    got = recv(control_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == EAGAIN) return true;
+  if (got <= 0) return false;
+  if (got != sizeof(ControlMessage)) {
+    return InternalError("the worker's message has another size ({})", got);
+  }
+  ControlMessage message;
+  std::memcpy(&message, bytes, sizeof message);
+  if (message.type == ControlType::kReady && state_ == State::kStarting) {
+    state_ = State::kReady;
+    next_ping_ms_ = now_ms + limits::kHeartbeatIntervalMs;
+    return true;
+  }
+  if (message.type == ControlType::kPong && unanswered_since_ms_ && message.sequence == sequence_) {
+    unanswered_since_ms_.reset();
+    return true;
+  }
+  return InternalError("the worker's message is not expected (type {}, sequence {})",
+                       static_cast<uint32_t>(message.type), message.sequence);
+}
+
+Status WorkerProcess::Serve(UniqueFd& client) {
+  ControlMessage message{.type = ControlType::kServe};
+  iovec part{&message, sizeof message};
+  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = ancillary;
+  header.msg_controllen = sizeof ancillary;
+  cmsghdr* control = CMSG_FIRSTHDR(&header);
+  control->cmsg_level = SOL_SOCKET;
+  control->cmsg_type = SCM_RIGHTS;
+  control->cmsg_len = CMSG_LEN(sizeof(int));
+  int fd = client.get();
+  std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
+  ssize_t sent;
+  do {
+    sent = sendmsg(control_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent != sizeof message) return ErrnoError("handing a client to the worker");
+  client.Reset();
+  state_ = State::kServing;
+  return {};
+}
+
+Status WorkerProcess::OnTimer(int64_t now_ms) {
+  if (state_ == State::kDying || now_ms < deadline_ms()) return {};
+  if (state_ == State::kStarting) {
+    return DeviceLostError("the worker is not ready in time ({} ms)", limits::kWorkerStartMaxMs);
+  }
+  if (unanswered_since_ms_) {
+    return DeviceLostError("the worker is silent ({} ms)", now_ms - *unanswered_since_ms_);
+  }
+  ControlMessage ping{.type = ControlType::kPing, .sequence = ++sequence_};
+  // One ping is unanswered at a time, so the socket cannot be full; a dead worker shows at its
+  // pidfd.
+  (void)send(control_.get(), &ping, sizeof ping, MSG_NOSIGNAL | MSG_DONTWAIT);
+  unanswered_since_ms_ = now_ms;
+  next_ping_ms_ = now_ms + limits::kHeartbeatIntervalMs;
+  return {};
+}
+
+int64_t WorkerProcess::deadline_ms() const {
+  switch (state_) {
+    case State::kStarting:
+      return started_ms_ + limits::kWorkerStartMaxMs;
+    case State::kReady:
+    case State::kServing:
+      return unanswered_since_ms_ ? *unanswered_since_ms_ + limits::kHeartbeatSilenceMaxMs
+                                  : next_ping_ms_;
+    case State::kDying:
+      break;
+  }
+  return INT64_MAX;
+}
+
+void WorkerProcess::Kill() {
+  // Not pidfd_send_signal(): glibc 2.36 declares it without C linkage.
+  syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0);
+  state_ = State::kDying;
+}
+
+std::string WorkerProcess::Reap(bool& failed) {
+  siginfo_t info{};
+  int result;
+  do {
+    result = waitid(P_PIDFD, static_cast<id_t>(process_.pidfd.get()), &info, WEXITED);
+  } while (result != 0 && errno == EINTR);
+  failed = result != 0 || info.si_code != CLD_EXITED || info.si_status != 0;
+  if (result != 0) return "cannot be waited for";
+  if (info.si_code == CLD_EXITED) return fmt::format("exits ({})", info.si_status);
+  return fmt::format("is killed by a signal ({})", SignalText(info.si_status));
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,44 @@
+// The steps that a worker takes before it opens the driver, in the order of DESIGN section 4.
+#ifndef WEBNND_SERVICE_SANDBOX_CONFINE_H_
+#define WEBNND_SERVICE_SANDBOX_CONFINE_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "service/sandbox/policy.h"
+
+namespace webnnd::service {
+
+// A file or directory that stays visible, read-only, under its own path.
+struct VisiblePath {
+  std::string path;
+  // An optional path that is missing or out of reach is skipped; a required one is an error.
+  bool required = false;
+};
+
+// What the Vulkan loader and its drivers read: the directories of the shared libraries that this
+// program has loaded (required), the system's, and the drivers' manifests.
+std::vector<VisiblePath> DriverPaths();
+
+struct ConfineOptions {
+  SandboxProfile profile = SandboxProfile::kStrict;
+  std::vector<VisiblePath> visible_paths = DriverPaths();
+  // Called before each step with its name; an error stops there. Tests make steps fail with it.
+  std::function<Status(std::string_view step)> before_step = nullptr;
+};
+
+// Confines this process, which Spawn() started and which must have one thread: an empty root with
+// the visible paths, no capabilities, no new privileges, Landlock, resource limits, not dumpable.
+// An error names the step; the process is then half confined and must exit. LockDown() comes after
+// the driver has been opened.
+Status Confine(const ConfineOptions& options);
+
+// The names of Confine()'s steps, in order.
+std::vector<std::string_view> ConfineSteps();
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SANDBOX_CONFINE_H_

@@ -1,0 +1,67 @@
+#include "service/worker/worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "service/sandbox/confine.h"
+#include "service/sandbox/lock_down.h"
+
+namespace webnnd::service {
+namespace {
+
+void ChooseSignals() {
+  // The worker must not outlive the broker; should the broker be gone already, the control link
+  // says so.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // A client that is gone, and a limit on a file's size, are errors of a call and not signals.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  // Ctrl-C goes to the whole process group; the broker decides what it means for workers.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
+}
+
+}  // namespace
+
+int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
+  InitLog(fmt::format("webnnd worker {}", options.id));
+  if (!hooks.open_devices || !hooks.serve) {
+    LogError("no device can be opened: this build has no driver and no session");
+    return kWorkerNoDevice;
+  }
+  ChooseSignals();
+  fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
+  ControlLink control{UniqueFd(options.control_fd)};
+
+  if (options.no_sandbox) {
+    LogWarning("there is NO SANDBOX: this worker can do all that its user can");
+  } else {
+    ConfineOptions confine{.profile = options.profile};
+    confine.before_step = hooks.before_step;
+    if (Status confined = Confine(confine); !confined.ok()) {
+      LogError("no sandbox, no service: {}", confined.error().ToString());
+      return kWorkerNoSandbox;
+    }
+  }
+  if (Status opened = hooks.open_devices(); !opened.ok()) {
+    LogError("no device can be opened: {}", opened.error().ToString());
+    return kWorkerNoDevice;
+  }
+  if (!options.no_sandbox) {
+    if (Status locked = LockDown(options.profile); !locked.ok()) {
+      LogError("no sandbox, no service: {}", locked.error().ToString());
+      return kWorkerNoSandbox;
+    }
+  }
+  if (!control.SendReady().ok()) return kWorkerNoBroker;
+  UniqueFd client = control.AwaitClient();
+  if (!client.valid()) return kWorkerDone;
+  hooks.serve(std::move(client), control);
+  return kWorkerDone;
+}
+
+}  // namespace webnnd::service

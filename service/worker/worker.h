@@ -1,0 +1,42 @@
+// The life of a worker: sandbox, devices, lock-down, one client, end.
+#ifndef WEBNND_SERVICE_WORKER_WORKER_H_
+#define WEBNND_SERVICE_WORKER_WORKER_H_
+
+#include <functional>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "service/worker/control_link.h"
+#include "service/worker/worker_options.h"
+
+namespace webnnd::service {
+
+// What `main` plugs in, since the worker's life knows neither Vulkan nor sessions.
+struct WorkerHooks {
+  // Opens the adapters, creates devices, runs one warm-up pipeline: everything that needs files.
+  // Runs after Confine() and before LockDown().
+  std::function<Status()> open_devices;
+  // Serves the client until it leaves. Polls control.descriptor() for reading and calls
+  // control.OnReadable(), returning soon after that returns false.
+  std::function<void(UniqueFd client, ControlLink& control)> serve;
+  // Confine()'s before_step: for tests of failing steps.
+  std::function<Status(std::string_view step)> before_step = nullptr;
+};
+
+// Exit statuses of a worker; the broker names them in its log.
+enum WorkerExit : int {
+  kWorkerDone = 0,        // the client or the broker left
+  kWorkerBadOptions = 2,  // the command line is wrong
+  kWorkerNoSandbox = 3,   // a step of the sandbox fails: no service
+  kWorkerNoDevice = 4,    // open_devices fails
+  kWorkerNoBroker = 5,    // the broker is gone before the worker is ready
+};
+
+// Runs to the end of the client's session and returns the exit status. `main` then calls _exit():
+// destructors of static objects, and the driver's, may want what the sandbox forbids.
+int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_WORKER_WORKER_H_

@@ -1,0 +1,44 @@
+// What the broker tells a worker on its command line.
+#ifndef WEBNND_SERVICE_WORKER_WORKER_OPTIONS_H_
+#define WEBNND_SERVICE_WORKER_WORKER_OPTIONS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "service/sandbox/policy.h"
+
+namespace webnnd::service {
+
+struct WorkerOptions {
+  // Counts the workers of a broker; stands in the log.
+  uint32_t id = 0;
+  int control_fd = -1;
+  bool no_sandbox = false;
+  SandboxProfile profile = DefaultSandboxProfile();
+  // Adapters to open, by index; empty means all.
+  std::vector<uint32_t> devices;
+  // Vulkan validation layers on.
+  bool validation = false;
+  // Device features to do without, to test the paths for lesser devices.
+  std::vector<std::string> disabled_features;
+};
+
+// Takes the option at arguments[at], and its value, when it is one that `serve` and `worker` share;
+// returns how many arguments it took (0: it is none of ours).
+Result<size_t> ParseCommonOption(std::span<const std::string> arguments, size_t at,
+                                 WorkerOptions& options);
+
+// The arguments after `webnnd worker`, and back.
+std::vector<std::string> ToArguments(const WorkerOptions& options);
+Result<WorkerOptions> ParseWorkerOptions(std::span<const std::string> arguments);
+
+// A whole number in `text`, at most `max`. `option` is named in the error.
+Result<uint32_t> ParseNumber(std::string_view option, std::string_view text, uint32_t max);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_WORKER_WORKER_OPTIONS_H_
