@@ -49,7 +49,8 @@ test('overrides apply', () => {
   const model = read();
   assert.deepEqual(model.enums.find((e) => e.idl === 'MLOperandDataType').values.slice(-2),
                    ['int4', 'uint4']);
-  assert.match(effectiveIdl(model), /sequence<\(\[EnforceRange\] unsigned long or MLDynamicDimension\)> shape/);
+  assert.match(effectiveIdl(model),
+               /sequence<\(\[EnforceRange\] unsigned long or MLDynamicDimension\)> shape/);
 });
 
 test('the effective definition reads back as the same operators', () => {
@@ -69,6 +70,8 @@ test('unknown types fail', () => {
           'partial interface MLContext { undefined importTexture(GPUTexture texture); };');
   refuses(/unknown type \(float16\)/, 'partial dictionary MLEluOptions { float16 beta = 1; };');
   refuses(/unknown type \(GPUDevice\)/, '', (o) => delete o.foreignTypes.GPUDevice);
+  refuses(/GPUDevice: unknown treatment \(Later\)/, '',
+          (o) => { o.foreignTypes.GPUDevice = 'Later'; });
 });
 
 test('unknown syntax fails', () => {
@@ -149,7 +152,8 @@ test('long lines are broken, others kept', () => {
 test('--check names stale, missing and extra files', () => {
   const root = mkdtempSync(join(tmpdir(), 'generator_test-'));
   try {
-    for (const item of ['generate.mjs', 'generator', 'package.json', 'extensions.idl', 'overrides.json']) {
+    for (const item of ['generate.mjs', 'generator', 'package.json', 'extensions.idl',
+                        'overrides.json']) {
       cpSync(join(webidl, item), join(root, 'webidl', item), { recursive: true });
     }
     symlinkSync(join(webidl, 'node_modules'), join(root, 'webidl/node_modules'));

@@ -27,6 +27,8 @@ const PRIMITIVES = {
   'DOMString': 'string',
   'ArrayBuffer': 'bytes',
 };
+// What becomes of a foreign type: refused by name, the caller's bytes, or the host of a mixin.
+const FOREIGN_TREATMENTS = new Set(['NotSupported', 'Bytes', 'Host']);
 const GENERICS = { sequence: 1, FrozenArray: 1, Promise: 1, record: 2 };
 
 function checkExtendedAttributes(node, where) {
@@ -100,6 +102,9 @@ class Reader {
 
   // Second pass: resolve types and members.
   resolve() {
+    for (const [name, treatment] of Object.entries(this.overrides.foreignTypes)) {
+      if (!FOREIGN_TREATMENTS.has(treatment)) fail(name, `unknown treatment (${treatment})`);
+    }
     this.applyEnumOverrides();
     for (const dictionary of this.dictionaries.values()) this.resolveDictionary(dictionary);
     this.applyMemberOverrides();

@@ -3,9 +3,9 @@
 import { constant, header } from './cpp.mjs';
 
 export function signaturesHeader(model) {
-  return `${header(model)}// Signatures of the builder's methods: which operands an operator takes, in
-// which order the draft's method names its arguments, and which member of its support limits is
-// about what.
+  return `${header(model)}// Signatures of the builder's methods: which operands an operator
+// takes, in which order the draft's method names its arguments, and which member of its support
+// limits is about what.
 #ifndef WEBNND_WEBIDL_GENERATED_SIGNATURES_H_
 #define WEBNND_WEBIDL_GENERATED_SIGNATURES_H_
 

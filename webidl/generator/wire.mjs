@@ -225,7 +225,7 @@ ${fields.map(decodeField).join('')}  return a;
 // --- Codec ------------------------------------------------------------------------------------
 
 export function codecHeader(model) {
-  return `${header(model)}// Between webidl's operators and their form on the wire, for ipc's codecs.
+  return `${header(model)}// Between webidl's operators and their form on the wire.
 //
 // Readers may throw kj::Exception on a malformed message: the caller catches.
 #ifndef WEBNND_IPC_GENERATED_OPERATOR_CODEC_H_
