@@ -18,8 +18,8 @@ struct LoweredBuffer {
   bool written = false;
 };
 
-// A kernel call on values; the memory planner turns it into a KernelCall (service/plan/plan.h, where
-// the fields are described).
+// A kernel call on values; the memory planner turns it into a KernelCall (service/plan/plan.h,
+// where the fields are described).
 struct LoweredCall {
   shaders::ShaderId shader{};
   std::vector<uint32_t> specialization;

@@ -1,0 +1,43 @@
+#include "service/passes/compile.h"
+
+#include <utility>
+
+#include "service/passes/fold_constants.h"
+#include "service/passes/lowering.h"
+#include "service/passes/memory_plan.h"
+
+namespace webnnd::service {
+
+ValueId LoweringBuilder::AddTemporary(webidl::OperandDescriptor descriptor) {
+  auto value = static_cast<ValueId>(graph_.values.size());
+  graph_.values.push_back({Value::Kind::kResult, std::move(descriptor), /*index=*/0});
+  return value;
+}
+
+void LoweringBuilder::AddAlias(ValueId result, ValueId source) {
+  CHECK(graph_.values[result].descriptor.byte_length() ==
+        graph_.values[source].descriptor.byte_length());
+  aliases_.push_back({result, source, calls_.size()});
+}
+
+Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options) {
+  if (options.constant_folding && options.evaluator != nullptr) {
+    TRY(FoldConstants(graph, *options.evaluator));
+  }
+  LoweringBuilder lowered(graph);
+  for (const Node& node : graph.nodes) {
+    LowerFunction lower = GetLowering(node.kind);
+    if (lower == nullptr) {
+      return NotSupportedError("the operator ({}) has no kernel", webidl::OperatorName(node.kind));
+    }
+    size_t first_call = lowered.calls().size();
+    TRY_DOING(lower(node, lowered), "lowering the operator ({})", webidl::OperatorName(node.kind));
+    for (size_t i = first_call; i < lowered.calls().size(); ++i) {
+      LoweredCall& call = lowered.calls()[i];
+      if (call.label.empty()) call.label = webidl::OperatorName(node.kind);
+    }
+  }
+  return PlanMemory(graph, std::move(lowered));
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,225 @@
+#include "service/passes/memory_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/checked_math.h"
+
+namespace webnnd::service {
+namespace {
+
+uint64_t BufferBytes(const webidl::OperandDescriptor& descriptor) {
+  return AlignUp<uint64_t>(descriptor.byte_length(), 4);
+}
+
+// Where the bytes of a value are. Values that alias each other have one root.
+class Placement {
+ public:
+  Placement(const Graph& graph, const std::vector<LoweringBuilder::Alias>& aliases)
+      : graph_(graph), root_(graph.values.size()), output_of_root_(graph.values.size(), kNoValue) {
+    for (ValueId value = 0; value < root_.size(); ++value) root_[value] = value;
+    // Sources come before results, so one pass finds the roots.
+    for (const auto& alias : aliases) root_[alias.result] = root_[alias.source];
+  }
+
+  ValueId root(ValueId value) const { return root_[value]; }
+
+  // Lets the root of output `index` live in the output's tensor; false when it lives elsewhere.
+  bool PlaceInOutput(uint32_t index) {
+    ValueId root = root_[graph_.outputs[index].value];
+    if (graph_.values[root].kind != Value::Kind::kResult) return false;
+    if (output_of_root_[root] != kNoValue) return false;
+    output_of_root_[root] = index;
+    return true;
+  }
+
+  bool InArena(ValueId root) const {
+    return graph_.values[root].kind == Value::Kind::kResult && output_of_root_[root] == kNoValue;
+  }
+  uint32_t output_of_root(ValueId root) const { return output_of_root_[root]; }
+
+ private:
+  const Graph& graph_;
+  std::vector<ValueId> root_;
+  std::vector<uint32_t> output_of_root_;
+};
+
+struct Interval {
+  ValueId root = kNoValue;
+  size_t first_call = 0;
+  size_t last_call = 0;
+  uint64_t bytes = 0;
+  uint64_t offset = 0;
+};
+
+std::vector<Interval> FindLiveIntervals(const Graph& graph, const Placement& placement,
+                                        const std::vector<LoweredCall>& calls) {
+  std::map<ValueId, Interval> intervals;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    for (const LoweredBuffer& buffer : calls[i].buffers) {
+      ValueId root = placement.root(buffer.value);
+      if (!placement.InArena(root)) continue;
+      auto [entry, inserted] = intervals.try_emplace(
+          root, Interval{root, i, i, BufferBytes(graph.values[root].descriptor), 0});
+      entry->second.last_call = i;
+    }
+  }
+  std::vector<Interval> list;
+  for (auto& [root, interval] : intervals) list.push_back(interval);
+  return list;
+}
+
+// Greedy by size: the largest first, each at the lowest offset where nothing alive with it lies.
+Result<uint64_t> AssignOffsets(std::vector<Interval>& intervals) {
+  std::stable_sort(intervals.begin(), intervals.end(),
+                   [](const Interval& a, const Interval& b) { return a.bytes > b.bytes; });
+  std::vector<const Interval*> placed;  // By offset.
+  uint64_t arena_bytes = 0;
+  for (Interval& interval : intervals) {
+    uint64_t offset = 0;
+    for (const Interval* other : placed) {
+      bool together =
+          interval.first_call <= other->last_call && other->first_call <= interval.last_call;
+      if (!together) continue;
+      if (offset + interval.bytes <= other->offset) break;
+      offset = std::max(offset, AlignUp<uint64_t>(other->offset + other->bytes, kBufferAlignment));
+    }
+    interval.offset = offset;
+    auto end = CheckedAdd(offset, interval.bytes);
+    if (!end) return OutOfMemoryError("the graph's intermediates overflow (64 bits)");
+    arena_bytes = std::max(arena_bytes, *end);
+    auto at = std::upper_bound(
+        placed.begin(), placed.end(), &interval,
+        [](const Interval* a, const Interval* b) { return a->offset < b->offset; });
+    placed.insert(at, &interval);
+  }
+  return arena_bytes;
+}
+
+bool Overlap(const BufferRef& a, const BufferRef& b) {
+  return a.space == b.space && a.index == b.index && a.offset < b.offset + b.bytes &&
+         b.offset < a.offset + a.bytes;
+}
+
+// A barrier orders all calls before it with all after it, so only the calls since the last one
+// count.
+void PlaceBarriers(std::vector<KernelCall>& calls) {
+  std::vector<BufferRef> touched;
+  for (KernelCall& call : calls) {
+    bool hazard = std::any_of(call.buffers.begin(), call.buffers.end(), [&](const BufferRef& use) {
+      return std::any_of(touched.begin(), touched.end(), [&](const BufferRef& earlier) {
+        return (use.written || earlier.written) && Overlap(use, earlier);
+      });
+    });
+    if (hazard) {
+      call.barrier_before = true;
+      touched.clear();
+    }
+    touched.insert(touched.end(), call.buffers.begin(), call.buffers.end());
+  }
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, LoweringBuilder lowered)
+      : graph_(graph), lowered_(std::move(lowered)), placement_(graph, lowered_.aliases()) {}
+
+  Result<CompiledGraph> Run() {
+    for (uint32_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (!placement_.PlaceInOutput(i)) copied_outputs_.push_back(i);
+    }
+    std::vector<Interval> intervals = FindLiveIntervals(graph_, placement_, lowered_.calls());
+    // What an output copies from must live to the end.
+    for (uint32_t index : copied_outputs_) {
+      ValueId root = placement_.root(graph_.outputs[index].value);
+      for (Interval& interval : intervals) {
+        if (interval.root == root) interval.last_call = lowered_.calls().size();
+      }
+    }
+    ASSIGN_OR_RETURN(compiled_.plan.arena_bytes, AssignOffsets(intervals));
+    for (const Interval& interval : intervals) arena_offset_[interval.root] = interval.offset;
+
+    for (LoweredCall& call : lowered_.calls()) {
+      std::vector<BufferRef> buffers;
+      for (const LoweredBuffer& buffer : call.buffers) {
+        buffers.push_back(Refer(buffer.value, buffer.written));
+      }
+      AddCall(std::move(call), std::move(buffers));
+    }
+    for (uint32_t index : copied_outputs_) CopyOutput(index);
+    for (const Graph::Input& input : graph_.inputs) {
+      compiled_.plan.input_bytes.push_back(BufferBytes(graph_.values[input.value].descriptor));
+    }
+    for (const Graph::Output& output : graph_.outputs) {
+      compiled_.plan.output_bytes.push_back(BufferBytes(graph_.values[output.value].descriptor));
+    }
+    PlaceBarriers(compiled_.plan.calls);
+    return std::move(compiled_);
+  }
+
+ private:
+  void AddCall(LoweredCall call, std::vector<BufferRef> buffers) {
+    CHECK(buffers.size() <= kBuffersPerCallMax);
+    CHECK(call.parameters.size() <= kParametersPerCallMax);
+    compiled_.plan.calls.push_back({call.shader, std::move(call.specialization), std::move(buffers),
+                                    std::move(call.parameters), call.invocations, call.workgroups,
+                                    false, call.cost, std::move(call.label)});
+  }
+
+  void CopyOutput(uint32_t index) {
+    ValueId value = graph_.outputs[index].value;
+    uint64_t bytes = BufferBytes(graph_.values[value].descriptor);
+    LoweredCall call = MakeCopyCall(graph_, value, value);
+    AddCall(std::move(call),
+            {Refer(value, false), {BufferSpace::kOutput, index, 0, bytes, /*written=*/true}});
+  }
+
+  BufferRef Refer(ValueId value, bool written) {
+    ValueId root = placement_.root(value);
+    uint64_t bytes = BufferBytes(graph_.values[value].descriptor);
+    const Value& place = graph_.values[root];
+    switch (place.kind) {
+      case Value::Kind::kInput:
+        CHECK(!written);
+        return {BufferSpace::kInput, place.index, 0, bytes, written};
+      case Value::Kind::kConstant:
+        CHECK(!written);
+        return {BufferSpace::kConstant, ReferConstant(place.index), 0, bytes, written};
+      case Value::Kind::kResult:
+        break;
+    }
+    if (placement_.InArena(root)) {
+      return {BufferSpace::kArena, 0, arena_offset_.at(root), bytes, written};
+    }
+    return {BufferSpace::kOutput, placement_.output_of_root(root), 0, bytes, written};
+  }
+
+  // The plan's index of a constant; constants with one buffer share it.
+  uint32_t ReferConstant(uint32_t constant) {
+    const GraphConstant& used = graph_.constants[constant];
+    auto [entry, inserted] = plan_constant_of_buffer_.try_emplace(
+        used.buffer, static_cast<uint32_t>(compiled_.constant_buffers.size()));
+    if (inserted) {
+      compiled_.constant_buffers.push_back(used.buffer);
+      compiled_.plan.constant_bytes.push_back(BufferBytes(used.descriptor));
+    }
+    return entry->second;
+  }
+
+  const Graph& graph_;
+  LoweringBuilder lowered_;
+  Placement placement_;
+  std::vector<uint32_t> copied_outputs_;
+  std::map<ValueId, uint64_t> arena_offset_;
+  std::map<uint32_t, uint32_t> plan_constant_of_buffer_;
+  CompiledGraph compiled_;
+};
+
+}  // namespace
+
+Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered) {
+  return Planner(graph, std::move(lowered)).Run();
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,16 @@
+// PlanMemory: gives every value of the lowered calls a place, and every call its barriers.
+#ifndef WEBNND_SERVICE_PASSES_MEMORY_PLAN_H_
+#define WEBNND_SERVICE_PASSES_MEMORY_PLAN_H_
+
+#include "service/passes/compile.h"
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+// Aliases share memory; an output is written in place where it can be, else copied at the end.
+// Intermediates live in one arena, and two share bytes when they are not alive at the same time.
+Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_MEMORY_PLAN_H_

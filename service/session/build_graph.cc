@@ -1,0 +1,89 @@
+#include "service/session/build_graph.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "service/passes/compile.h"
+
+namespace webnnd::service {
+namespace {
+
+// Runs plans for constant folding, with the kernels of the device. Its results live as long as it.
+class DeviceEvaluator : public ConstantEvaluator {
+ public:
+  DeviceEvaluator(std::shared_ptr<Device> device, std::vector<std::shared_ptr<Buffer>> buffers)
+      : device_(std::move(device)), buffers_(std::move(buffers)) {}
+
+  Result<uint32_t> Evaluate(const Plan& plan,
+                            const std::vector<uint32_t>& constant_buffers) override {
+    CHECK(plan.output_bytes.size() == 1);
+    if (timeline_ == nullptr) {
+      ASSIGN_OR_RETURN(timeline_, Timeline::Create(device_));
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
+                     Executable::Create(device_, plan, Select(constant_buffers)));
+    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output, device_->Allocate(plan.output_bytes[0]));
+    ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
+                     Binding::Create(std::move(executable), {}, {output}));
+    TRY(timeline_->Dispatch(std::move(binding)));
+    auto index = static_cast<uint32_t>(buffers_.size());
+    buffers_.push_back(std::move(output));
+    return index;
+  }
+
+  // Waits until what was folded is there.
+  Status Finish() { return timeline_ == nullptr ? Status() : timeline_->WaitIdle(); }
+
+  std::vector<std::shared_ptr<Buffer>> Select(const std::vector<uint32_t>& indices) const {
+    std::vector<std::shared_ptr<Buffer>> selected;
+    for (uint32_t index : indices) selected.push_back(buffers_.at(index));
+    return selected;
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
+  std::unique_ptr<Timeline> timeline_;
+};
+
+Status Build(BuildRequest& request) {
+  GraphObject& graph = *request.graph;
+  ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Buffer>> buffers, std::move(request.constants));
+  ASSIGN_OR_RETURN(Graph checked,
+                   std::move(request.builder->assembler).Finish(request.inputs, request.outputs));
+  for (const Graph::Input& input : checked.inputs) {
+    graph.inputs.push_back({input.name, checked.values[input.value].descriptor});
+  }
+  for (const Graph::Output& output : checked.outputs) {
+    graph.outputs.push_back({output.name, checked.values[output.value].descriptor});
+  }
+  DeviceEvaluator evaluator(request.device, std::move(buffers));
+  ASSIGN_OR_RETURN(
+      CompiledGraph compiled,
+      CompileGraph(std::move(checked), {.constant_folding = graph.context->options.constant_folding,
+                                        .evaluator = &evaluator}));
+  TRY(evaluator.Finish());
+  ASSIGN_OR_RETURN(graph.reservation,
+                   DeviceQuota::Reserve(request.quota, compiled.plan.arena_bytes));
+  ASSIGN_OR_RETURN(graph.executable,
+                   Executable::Create(request.device, std::move(compiled.plan),
+                                      evaluator.Select(compiled.constant_buffers)));
+  return {};
+}
+
+}  // namespace
+
+ipc::GraphBuilt BuildGraph(BuildRequest& request) {
+  GraphObject& graph = *request.graph;
+  ipc::GraphBuilt reply{graph.handle};
+  if (Status status = Build(request); !status.ok()) {
+    LogInfo("graph ({}) is refused: {}", graph.handle.index, status.error().ToString());
+    graph.error = Error(status.error()).AddContext("building the graph");
+    reply.error = std::move(status).error();
+    return reply;
+  }
+  reply.kernel_count = static_cast<uint32_t>(graph.executable->plan().calls.size());
+  return reply;
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,30 @@
+// BuildGraph: the work of one `build`, on the build thread.
+#ifndef WEBNND_SERVICE_SESSION_BUILD_GRAPH_H_
+#define WEBNND_SERVICE_SESSION_BUILD_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ipc/messages.h"
+#include "service/session/objects.h"
+
+namespace webnnd::service {
+
+struct BuildRequest {
+  std::shared_ptr<BuilderObject> builder;
+  std::shared_ptr<GraphObject> graph;
+  std::vector<uint32_t> inputs;
+  std::vector<ipc::GraphOutput> outputs;
+  std::shared_ptr<DeviceQuota> quota;
+  std::shared_ptr<Device> device;
+  // The builder's constants in their order, or why the build cannot be.
+  Result<std::vector<std::shared_ptr<Buffer>>> constants;
+};
+
+// Validates, compiles, and fills `request.graph`, with an error where it fails. The reply to send.
+ipc::GraphBuilt BuildGraph(BuildRequest& request);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SESSION_BUILD_GRAPH_H_

@@ -1,0 +1,31 @@
+#include "service/session/objects.h"
+
+namespace webnnd::service {
+
+Result<DeviceQuota::Reservation> DeviceQuota::Reserve(const std::shared_ptr<DeviceQuota>& quota,
+                                                      uint64_t bytes) {
+  uint64_t used = quota->used_;
+  do {
+    if (bytes > quota->limit_ || used > quota->limit_ - bytes) {
+      return QuotaError("the client's device memory ({} bytes and {} more) is over its limit ({})",
+                        used, bytes, quota->limit_);
+    }
+  } while (!quota->used_.compare_exchange_weak(used, used + bytes));
+  return Reservation(quota, bytes);
+}
+
+Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,
+                                                    const std::shared_ptr<DeviceQuota>& quota,
+                                                    uint64_t bytes) {
+  struct Accounted {
+    DeviceQuota::Reservation reservation;
+    std::shared_ptr<Buffer> buffer;
+  };
+  auto accounted = std::make_shared<Accounted>();
+  ASSIGN_OR_RETURN(accounted->reservation, DeviceQuota::Reserve(quota, bytes));
+  ASSIGN_OR_RETURN(accounted->buffer, device.Allocate(bytes));
+  Buffer* buffer = accounted->buffer.get();
+  return std::shared_ptr<Buffer>(std::move(accounted), buffer);
+}
+
+}  // namespace webnnd::service

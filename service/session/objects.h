@@ -1,0 +1,148 @@
+// What handles name: the objects of one session.
+#ifndef WEBNND_SERVICE_SESSION_OBJECTS_H_
+#define WEBNND_SERVICE_SESSION_OBJECTS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/handle.h"
+#include "ipc/messages.h"
+#include "service/graph/graph_assembler.h"
+#include "service/session/binding_cache.h"
+#include "service/vulkan/device.h"
+#include "webidl/operand_descriptor.h"
+
+namespace webnnd::service {
+
+// Device bytes of one session. Shared by threads.
+class DeviceQuota {
+ public:
+  // Released when it goes out of scope.
+  class Reservation {
+   public:
+    Reservation() = default;
+    Reservation(std::shared_ptr<DeviceQuota> quota, uint64_t bytes)
+        : quota_(std::move(quota)), bytes_(bytes) {}
+    Reservation(Reservation&&) = default;
+    Reservation& operator=(Reservation&& other) noexcept {
+      std::swap(quota_, other.quota_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Reservation() {
+      if (quota_) quota_->used_ -= bytes_;
+    }
+
+   private:
+    std::shared_ptr<DeviceQuota> quota_;
+    uint64_t bytes_ = 0;
+  };
+
+  explicit DeviceQuota(uint64_t limit) : limit_(limit) {}
+  // Quota error when the session would have more than its limit.
+  static Result<Reservation> Reserve(const std::shared_ptr<DeviceQuota>& quota, uint64_t bytes);
+  uint64_t used() const { return used_; }
+
+ private:
+  uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
+// Device memory that counts against the quota until its last holder lets go.
+Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,
+                                                    const std::shared_ptr<DeviceQuota>& quota,
+                                                    uint64_t bytes);
+
+struct ContextObject;
+
+struct Object {
+  Object(ipc::ObjectType type, ipc::Handle handle, std::shared_ptr<ContextObject> context)
+      : type(type), handle(handle), context(std::move(context)) {}
+  virtual ~Object() = default;
+
+  const ipc::ObjectType type;
+  const ipc::Handle handle;
+  // nullptr for a context itself.
+  const std::shared_ptr<ContextObject> context;
+};
+
+// Fields below "timeline thread" are touched by that thread alone.
+struct ContextObject : Object {
+  static constexpr ipc::ObjectType kType = ipc::ObjectType::kContext;
+  ContextObject(ipc::Handle handle, const ipc::CreateContext& options)
+      : Object(kType, handle, nullptr), options(options) {}
+
+  const ipc::CreateContext options;
+
+  // Timeline thread.
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Timeline> timeline;  // nullptr: creation failed, lost, or destroyed.
+  BindingCache bindings;
+  std::optional<Error> error;    // Why there is no timeline.
+  uint32_t tasks_to_retire = 0;  // Admitted tasks that the next Notify stands for.
+  bool has_unsubmitted_work = false;
+};
+
+// A tensor, or a constant of a graph (which has handle 0).
+struct TensorObject : Object {
+  static constexpr ipc::ObjectType kType = ipc::ObjectType::kTensor;
+  TensorObject(ipc::Handle handle, std::shared_ptr<ContextObject> context)
+      : Object(kType, handle, std::move(context)), serial(NextSerial()) {}
+
+  static uint64_t NextSerial() {
+    static std::atomic<uint64_t> next{1};
+    return next++;
+  }
+
+  const uint64_t serial;                 // Never used again, unlike handles: the key of bindings.
+  webidl::OperandDescriptor descriptor;  // Fixed before the object is shared.
+  bool readable = false;
+  bool writable = false;
+  bool constant = false;
+
+  // Timeline thread.
+  std::shared_ptr<Buffer> buffer;
+  // Set when creation or the last write failed: what reads it fails with this (poisoned).
+  std::optional<Error> error;
+};
+
+struct BuilderObject : Object {
+  static constexpr ipc::ObjectType kType = ipc::ObjectType::kBuilder;
+  BuilderObject(ipc::Handle handle, std::shared_ptr<ContextObject> context)
+      : Object(kType, handle, std::move(context)) {}
+
+  // I/O thread, then the build thread.
+  GraphAssembler assembler;
+  // I/O thread, then the timeline thread.
+  std::vector<std::shared_ptr<TensorObject>> constants;
+};
+
+struct GraphObject : Object {
+  static constexpr ipc::ObjectType kType = ipc::ObjectType::kGraph;
+  GraphObject(ipc::Handle handle, std::shared_ptr<ContextObject> context)
+      : Object(kType, handle, std::move(context)), serial(TensorObject::NextSerial()) {}
+
+  struct Endpoint {
+    std::string name;
+    webidl::OperandDescriptor descriptor;
+  };
+
+  const uint64_t serial;
+
+  // Written by the build thread before `built` is set.
+  std::vector<Endpoint> inputs;
+  std::vector<Endpoint> outputs;
+  std::shared_ptr<Executable> executable;
+  DeviceQuota::Reservation reservation;
+  std::optional<Error> error;
+  std::atomic<bool> built{false};
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SESSION_OBJECTS_H_

@@ -1,0 +1,44 @@
+#include "service/session/outbox.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/limits.h"
+
+namespace webnnd::service {
+
+Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel) {
+  UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake.valid()) return ErrnoError("eventfd");
+  return std::unique_ptr<Outbox>(new Outbox(channel, std::move(wake)));
+}
+
+void Outbox::Send(ipc::ServiceMessage message) {
+  if (writer_.Write(ipc::Encode(std::move(message)))) Wake();
+}
+
+void Outbox::Wake() {
+  uint64_t one = 1;
+  // Fails only when the counter is full, and then the descriptor is readable anyway.
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+void Outbox::ClearWake() {
+  uint64_t count = 0;
+  (void)!read(wake_.get(), &count, sizeof(count));
+}
+
+bool Outbox::saturated() const {
+  return in_flight_ >= limits::kTasksInFlightMax ||
+         writer_.pending_bytes() >= limits::kOutboxBytesMax;
+}
+
+void Outbox::Retire(uint32_t tasks) {
+  uint32_t before = in_flight_.fetch_sub(tasks);
+  CHECK(before >= tasks);
+  if (before >= limits::kTasksInFlightMax && before - tasks < limits::kTasksInFlightMax) Wake();
+}
+
+}  // namespace webnnd::service

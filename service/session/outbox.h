@@ -1,0 +1,49 @@
+// Outbox: what the threads of a session share with its I/O thread: replies, and admission of work.
+#ifndef WEBNND_SERVICE_SESSION_OUTBOX_H_
+#define WEBNND_SERVICE_SESSION_OUTBOX_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "ipc/codec.h"
+#include "ipc/frame_stream.h"
+#include "ipc/messages.h"
+
+namespace webnnd::service {
+
+// Thread-safe.
+class Outbox {
+ public:
+  static Result<std::unique_ptr<Outbox>> Create(ipc::Channel& channel);
+
+  // Sends now what the channel takes; the I/O thread sends the rest.
+  void Send(ipc::ServiceMessage message);
+
+  // Readable when the I/O thread should look: bytes are left to send, or admission is open again.
+  int wake_descriptor() const { return wake_.get(); }
+  void ClearWake();
+  void Wake();
+
+  bool Flush() { return writer_.Flush(); }
+  bool has_pending() const { return writer_.pending_bytes() > 0; }
+  // The client does not read its replies, or has more work in flight than it may: stop reading.
+  bool saturated() const;
+
+  // One more task was taken from the client; one of them has been retired by the device.
+  void Admit() { ++in_flight_; }
+  void Retire(uint32_t tasks);
+  uint32_t in_flight() const { return in_flight_; }
+
+ private:
+  Outbox(ipc::Channel& channel, UniqueFd wake) : writer_(channel), wake_(std::move(wake)) {}
+
+  ipc::FrameWriter writer_;
+  UniqueFd wake_;
+  std::atomic<uint32_t> in_flight_{0};
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SESSION_OUTBOX_H_

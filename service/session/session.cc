@@ -1,0 +1,345 @@
+#include "service/session/session.h"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "ipc/codec.h"
+
+namespace webnnd::service {
+
+Result<std::unique_ptr<Session>> Session::Create(std::unique_ptr<ipc::Channel> channel,
+                                                 SessionOptions options) {
+  CHECK(!options.devices.empty());
+  if (options.device_bytes_max == 0) options.device_bytes_max = limits::kDeviceBytesPerSessionMax;
+  ASSIGN_OR_RETURN(std::unique_ptr<Outbox> outbox, Outbox::Create(*channel));
+  return std::unique_ptr<Session>(
+      new Session(std::move(channel), std::move(outbox), std::move(options)));
+}
+
+Session::Session(std::unique_ptr<ipc::Channel> channel, std::unique_ptr<Outbox> outbox,
+                 SessionOptions options)
+    : channel_(std::move(channel)),
+      outbox_(std::move(outbox)),
+      reader_(*channel_),
+      timeline_(std::move(options.devices), std::make_shared<DeviceQuota>(options.device_bytes_max),
+                *outbox_) {}
+
+Session::~Session() = default;
+
+void Session::Run(const PolledSource& extra) {
+  while (true) {
+    if (!HandleFrames()) break;
+    bool reads = !outbox_->saturated();
+    pollfd polled[] = {
+        {outbox_->wake_descriptor(), POLLIN, 0},
+        {extra.descriptor, POLLIN, 0},
+        {reads ? channel_->read_descriptor() : -1, POLLIN, 0},
+        {outbox_->has_pending() ? channel_->write_descriptor() : -1, POLLOUT, 0},
+    };
+    if (poll(polled, std::size(polled), -1) < 0) {
+      if (errno == EINTR) continue;
+      LogError("{}", ErrnoError("poll").message());
+      break;
+    }
+    if (polled[0].revents != 0) outbox_->ClearWake();
+    if (polled[1].revents != 0 && !extra.on_readable()) break;
+    if (polled[3].revents != 0) outbox_->Flush();
+    if (polled[2].revents != 0 && !ReadFromClient()) break;
+    // While nothing is read, only the write side can tell that the client is gone.
+    if ((polled[3].revents & (POLLERR | POLLHUP)) != 0) break;
+  }
+  channel_->Close();
+}
+
+bool Session::ReadFromClient() {
+  auto filled = reader_.Fill();
+  if (!filled.ok()) {
+    Refuse(filled.error());
+    return false;
+  }
+  if (*filled == ipc::ChannelState::kOpen) return true;
+  HandleFrames();
+  if (reader_.HasPartialFrame()) LogInfo("the client is gone in the middle of a frame");
+  return false;
+}
+
+bool Session::HandleFrames() {
+  while (!outbox_->saturated()) {
+    auto next = reader_.Next();
+    if (!next.ok()) {
+      Refuse(next.error());
+      return false;
+    }
+    if (!next->has_value()) return true;
+    if (Outcome outcome = HandleFrame(**next); !outcome.ok()) {
+      Refuse(outcome.error());
+      return false;
+    }
+  }
+  return true;
+}
+
+void Session::Refuse(const BadMessage& reason) {
+  LogWarning("the session ends, for a bad message: {}", reason.message);
+  outbox_->Send(ipc::Goodbye{reason.message});
+  outbox_->Flush();
+}
+
+Session::Outcome Session::HandleFrame(std::span<const std::byte> frame) {
+  ASSIGN_OR_RETURN(ipc::ClientMessage message,
+                   ipc::DecodeClientMessage(frame, reader_.descriptors()));
+  bool is_hello = std::holds_alternative<ipc::Hello>(message);
+  if (is_hello != (arenas_ == nullptr)) {
+    return MakeBadMessage("the first message, and no other, is Hello");
+  }
+  return std::visit([this](auto&& alternative) { return On(std::move(alternative)); },
+                    std::move(message));
+}
+
+Session::Outcome Session::On(ipc::Hello&& message) {
+  if (message.schema_hash != ipc::CurrentSchemaHash()) {
+    return MakeBadMessage("the client and the service are of different builds (schema hash)");
+  }
+  auto map = [](const UniqueFd& fd, uint64_t bytes,
+                ipc::SharedMapping::Access access) -> Result<ipc::SharedMapping, BadMessage> {
+    if (bytes < limits::kArenaBytesMin || bytes > limits::kArenaBytesMax) {
+      return MakeBadMessage("the arena's size ({}) is out of range", bytes);
+    }
+    TRY(ipc::CheckSealedMemfd(fd.get(), bytes));
+    auto mapping = ipc::SharedMapping::Map(fd.get(), bytes, access);
+    if (!mapping.ok()) return MakeBadMessage("{}", mapping.error().message());
+    return std::move(mapping).value();
+  };
+  auto arenas = std::make_shared<Arenas>();
+  ASSIGN_OR_RETURN(arenas->up,
+                   map(message.up_arena, message.up_bytes, ipc::SharedMapping::Access::kRead));
+  ASSIGN_OR_RETURN(arenas->down, map(message.down_arena, message.down_bytes,
+                                     ipc::SharedMapping::Access::kReadWrite));
+  arenas_ = std::move(arenas);
+  return {};
+}
+
+// --- Contexts -----------------------------------------------------------------------------------
+
+Session::Outcome Session::On(ipc::CreateContext&& message) {
+  if (directory_.count(ipc::ObjectType::kContext) >= limits::kContextsPerSessionMax) {
+    return MakeBadMessage("the session has more contexts than the limit ({})",
+                          limits::kContextsPerSessionMax);
+  }
+  auto context = std::make_shared<ContextObject>(message.context, message);
+  TRY(directory_.Insert(context));
+  timeline_.CreateContext(std::move(context));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::DestroyContext&& message) {
+  ASSIGN_OR_RETURN(auto context, directory_.Remove<ContextObject>(message.context));
+  if (context == nullptr) return {};
+  auto objects = directory_.RemoveOf(*context);
+  timeline_.DestroyContext(std::move(context), std::move(objects));
+  return {};
+}
+
+// --- Tensors ------------------------------------------------------------------------------------
+
+namespace {
+
+// Fills in the descriptor, or says why it is none.
+std::optional<Error> SetDescriptor(TensorObject& tensor, const ipc::WireDescriptor& descriptor) {
+  auto checked = webidl::OperandDescriptor::Create(descriptor.data_type, descriptor.dimensions);
+  if (!checked.ok()) return std::move(checked).error();
+  tensor.descriptor = std::move(checked).value();
+  return std::nullopt;
+}
+
+std::optional<Error> OverTensorQuota(const HandleDirectory& directory) {
+  if (directory.count(ipc::ObjectType::kTensor) <= limits::kTensorsPerSessionMax) {
+    return std::nullopt;
+  }
+  return QuotaError("the session has more tensors than the limit ({})",
+                    limits::kTensorsPerSessionMax);
+}
+
+}  // namespace
+
+Session::Outcome Session::On(ipc::CreateTensor&& message) {
+  ASSIGN_OR_RETURN(auto context, directory_.Find<ContextObject>(message.context));
+  // Its context is gone, and with it whoever waits for an answer. What names the tensor later finds
+  // a context that has no timeline.
+  if (context == nullptr)
+    context = std::make_shared<ContextObject>(message.context, ipc::CreateContext{});
+  auto tensor = std::make_shared<TensorObject>(message.tensor, std::move(context));
+  tensor->readable = message.readable;
+  tensor->writable = message.writable;
+  auto error = SetDescriptor(*tensor, message.descriptor);
+  TRY(directory_.Insert(tensor));
+  if (!error) error = OverTensorQuota(directory_);
+  timeline_.CreateTensor(std::move(tensor), std::move(error));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::CreateConstantTensor&& message) {
+  ASSIGN_OR_RETURN(auto context, directory_.Find<ContextObject>(message.context));
+  if (context == nullptr)
+    context = std::make_shared<ContextObject>(message.context, ipc::CreateContext{});
+  ASSIGN_OR_RETURN(PayloadSource data, PayloadSource::Open(arenas_, std::move(message.data)));
+  auto tensor = std::make_shared<TensorObject>(message.tensor, std::move(context));
+  tensor->constant = true;
+  auto error = SetDescriptor(*tensor, message.descriptor);
+  TRY(directory_.Insert(tensor));
+  if (!error) error = OverTensorQuota(directory_);
+  timeline_.CreateConstant(std::move(tensor), std::move(error), std::move(data), /*replies=*/true);
+  return {};
+}
+
+Session::Outcome Session::On(ipc::DestroyTensor&& message) {
+  ASSIGN_OR_RETURN(auto tensor, directory_.Remove<TensorObject>(message.tensor));
+  if (tensor != nullptr) timeline_.DestroyTensor(std::move(tensor));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::WriteTensor&& message) {
+  ASSIGN_OR_RETURN(auto tensor, directory_.Find<TensorObject>(message.tensor));
+  ASSIGN_OR_RETURN(PayloadSource data, PayloadSource::Open(arenas_, std::move(message.data)));
+  if (tensor == nullptr) {
+    timeline_.Discard(std::move(data));
+  } else {
+    timeline_.WriteTensor(std::move(tensor), std::move(data));
+  }
+  return {};
+}
+
+Session::Outcome Session::On(ipc::ReadTensor&& message) {
+  ASSIGN_OR_RETURN(auto tensor, directory_.Find<TensorObject>(message.tensor));
+  ASSIGN_OR_RETURN(ReadTarget target, ReadTarget::Open(arenas_, std::move(message.destination)));
+  if (tensor == nullptr) {
+    outbox_->Send(ipc::TensorRead{message.request, InvalidStateError("the tensor was destroyed")});
+  } else {
+    timeline_.ReadTensor(std::move(tensor), message.request, std::move(target));
+  }
+  return {};
+}
+
+// --- Graphs -------------------------------------------------------------------------------------
+
+Session::Outcome Session::On(ipc::CreateBuilder&& message) {
+  ASSIGN_OR_RETURN(auto context, directory_.Find<ContextObject>(message.context));
+  if (directory_.count(ipc::ObjectType::kBuilder) >= limits::kBuildersPerSessionMax) {
+    return MakeBadMessage("the session has more builders than the limit ({})",
+                          limits::kBuildersPerSessionMax);
+  }
+  if (context == nullptr)
+    context = std::make_shared<ContextObject>(message.context, ipc::CreateContext{});
+  return directory_.Insert(std::make_shared<BuilderObject>(message.builder, std::move(context)));
+}
+
+Session::Outcome Session::On(ipc::DestroyBuilder&& message) {
+  TRY(directory_.Remove<BuilderObject>(message.builder));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::AddInputs&& message) {
+  ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
+  if (builder == nullptr) return {};
+  for (ipc::GraphInput& input : message.inputs) builder->assembler.AddInput(std::move(input));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::AddConstant&& message) {
+  ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
+  ASSIGN_OR_RETURN(PayloadSource data, PayloadSource::Open(arenas_, std::move(message.data)));
+  if (builder == nullptr) {
+    timeline_.Discard(std::move(data));
+    return {};
+  }
+  auto constant = std::make_shared<TensorObject>(ipc::Handle{}, builder->context);
+  constant->constant = true;
+  auto error = SetDescriptor(*constant, message.descriptor);
+  if (builder->constants.size() >= limits::kOperandsPerGraphMax) {
+    return MakeBadMessage("the graph has more constants than the limit ({})",
+                          limits::kOperandsPerGraphMax);
+  }
+  builder->assembler.AddConstant(message.operand, constant->descriptor,
+                                 static_cast<uint32_t>(builder->constants.size()),
+                                 data.inline_bytes());
+  builder->constants.push_back(constant);
+  timeline_.CreateConstant(std::move(constant), std::move(error), std::move(data),
+                           /*replies=*/false);
+  return {};
+}
+
+Session::Outcome Session::On(ipc::AddConstantTensor&& message) {
+  ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
+  ASSIGN_OR_RETURN(auto tensor, directory_.Find<TensorObject>(message.tensor));
+  if (builder == nullptr) return {};
+  GraphAssembler& assembler = builder->assembler;
+  if (tensor == nullptr) {
+    assembler.Fail(InvalidStateError("a constant tensor of the graph was destroyed"));
+  } else if (!tensor->constant) {
+    assembler.Fail(ValidationError("the tensor for the constant ({}) is not a constant tensor",
+                                   message.operand));
+  } else if (tensor->context != builder->context) {
+    assembler.Fail(ValidationError(
+        "the constant tensor for the constant ({}) is of another context", message.operand));
+  } else if (builder->constants.size() < limits::kOperandsPerGraphMax) {
+    assembler.AddConstant(message.operand, tensor->descriptor,
+                          static_cast<uint32_t>(builder->constants.size()), nullptr);
+    builder->constants.push_back(std::move(tensor));
+  }
+  return {};
+}
+
+Session::Outcome Session::On(ipc::AddOperators&& message) {
+  ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
+  if (builder != nullptr) builder->assembler.AddOperators(std::move(message.operators));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::Build&& message) {
+  ASSIGN_OR_RETURN(auto builder, directory_.Remove<BuilderObject>(message.builder));
+  // The builder is gone, and its context with it: the graph still gets its handle.
+  if (builder == nullptr) {
+    auto gone = std::make_shared<ContextObject>(ipc::Handle{}, ipc::CreateContext{});
+    builder = std::make_shared<BuilderObject>(message.builder, std::move(gone));
+  }
+  auto graph = std::make_shared<GraphObject>(message.graph, builder->context);
+  TRY(directory_.Insert(graph));
+  if (directory_.count(ipc::ObjectType::kGraph) > limits::kGraphsPerSessionMax) {
+    builder->assembler.Fail(QuotaError("the session has more graphs than the limit ({})",
+                                       limits::kGraphsPerSessionMax));
+  }
+  timeline_.Build(std::move(builder), std::move(graph), std::move(message.inputs),
+                  std::move(message.outputs));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::DestroyGraph&& message) {
+  ASSIGN_OR_RETURN(auto graph, directory_.Remove<GraphObject>(message.graph));
+  if (graph != nullptr) timeline_.DestroyGraph(std::move(graph));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::Dispatch&& message) {
+  ASSIGN_OR_RETURN(auto graph, directory_.Find<GraphObject>(message.graph));
+  auto find = [this](const std::vector<ipc::Handle>& handles)
+      -> Result<std::vector<std::shared_ptr<TensorObject>>, BadMessage> {
+    std::vector<std::shared_ptr<TensorObject>> tensors;
+    for (ipc::Handle handle : handles) {
+      ASSIGN_OR_RETURN(auto tensor, directory_.Find<TensorObject>(handle));
+      tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+  };
+  ASSIGN_OR_RETURN(auto inputs, find(message.inputs));
+  ASSIGN_OR_RETURN(auto outputs, find(message.outputs));
+  if (graph != nullptr) {
+    timeline_.Dispatch(std::move(graph), std::move(inputs), std::move(outputs));
+  }
+  return {};
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,86 @@
+// Session: one client's connection. The front door: it decodes, looks handles up, refuses what is
+// malformed, and hands work to the timeline.
+#ifndef WEBNND_SERVICE_SESSION_SESSION_H_
+#define WEBNND_SERVICE_SESSION_SESSION_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/channel.h"
+#include "ipc/frame_stream.h"
+#include "ipc/messages.h"
+#include "service/session/handle_directory.h"
+#include "service/session/outbox.h"
+#include "service/session/payload.h"
+#include "service/session/timeline_runner.h"
+#include "service/vulkan/device.h"
+
+namespace webnnd::service {
+
+struct SessionOptions {
+  // In order of preference; not empty.
+  std::vector<std::shared_ptr<Device>> devices;
+  uint64_t device_bytes_max = 0;  // 0: limits::kDeviceBytesPerSessionMax.
+};
+
+// Something else that the I/O thread watches: the broker's heartbeat.
+struct PolledSource {
+  int descriptor = -1;
+  std::function<bool()> on_readable;  // false: stop the session.
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> Create(std::unique_ptr<ipc::Channel> channel,
+                                                 SessionOptions options);
+  ~Session();
+
+  // Serves on the calling thread (it becomes the I/O thread, and never waits for the device) until
+  // the client is gone, breaks the protocol, or `extra` says to stop.
+  void Run(const PolledSource& extra = {});
+
+ private:
+  using Outcome = Result<void, BadMessage>;
+
+  Session(std::unique_ptr<ipc::Channel> channel, std::unique_ptr<Outbox> outbox,
+          SessionOptions options);
+
+  // Handles whole frames that have come, until work is saturated. false: the session ends.
+  bool HandleFrames();
+  bool ReadFromClient();
+  Outcome HandleFrame(std::span<const std::byte> frame);
+  void Refuse(const BadMessage& reason);
+
+  Outcome On(ipc::Hello&& message);
+  Outcome On(ipc::CreateContext&& message);
+  Outcome On(ipc::DestroyContext&& message);
+  Outcome On(ipc::CreateTensor&& message);
+  Outcome On(ipc::CreateConstantTensor&& message);
+  Outcome On(ipc::DestroyTensor&& message);
+  Outcome On(ipc::WriteTensor&& message);
+  Outcome On(ipc::ReadTensor&& message);
+  Outcome On(ipc::CreateBuilder&& message);
+  Outcome On(ipc::DestroyBuilder&& message);
+  Outcome On(ipc::AddInputs&& message);
+  Outcome On(ipc::AddConstant&& message);
+  Outcome On(ipc::AddConstantTensor&& message);
+  Outcome On(ipc::AddOperators&& message);
+  Outcome On(ipc::Build&& message);
+  Outcome On(ipc::DestroyGraph&& message);
+  Outcome On(ipc::Dispatch&& message);
+
+  std::unique_ptr<ipc::Channel> channel_;
+  std::unique_ptr<Outbox> outbox_;
+  ipc::FrameReader reader_;
+  HandleDirectory directory_;
+  std::shared_ptr<Arenas> arenas_;  // nullptr before Hello.
+  TimelineRunner timeline_;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SESSION_SESSION_H_

@@ -1,0 +1,442 @@
+#include "service/session/timeline_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "service/session/build_graph.h"
+
+namespace webnnd::service {
+namespace {
+
+// The adapter that the draft's hints name best; the first in order of preference otherwise.
+std::shared_ptr<Device> ChooseDevice(const std::vector<std::shared_ptr<Device>>& devices,
+                                     const ipc::CreateContext& options) {
+  auto score = [&](const Device& device) {
+    const AdapterInfo& adapter = device.adapter();
+    int points = adapter.accelerated == options.accelerated ? 4 : 0;
+    if (options.power_preference == webidl::PowerPreference::kLowPower && adapter.low_power) {
+      points += 2;
+    }
+    if (options.power_preference == webidl::PowerPreference::kHighPerformance &&
+        !adapter.low_power) {
+      points += 2;
+    }
+    return points;
+  };
+  std::shared_ptr<Device> best;
+  for (const auto& device : devices) {
+    if (device->lost()) continue;
+    if (best == nullptr || score(*device) > score(*best)) best = device;
+  }
+  return best;
+}
+
+// The error of an operation on a context that has no timeline.
+Error NoTimeline(const ContextObject& context) {
+  if (context.error) return *context.error;
+  return InvalidStateError("the context was destroyed");
+}
+
+// Callbacks refer to the runner, so they run before it goes on.
+void CloseTimeline(ContextObject& context) {
+  if (context.timeline == nullptr) return;
+  if (Status status = context.timeline->WaitIdle(); !status.ok()) {
+    LogDebug("closing a context: {}", status.error().message());
+  }
+  context.timeline = nullptr;
+}
+
+void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Error& error) {
+  for (const auto& tensor : tensors) {
+    if (tensor != nullptr && !tensor->constant) tensor->error = error;
+  }
+}
+
+}  // namespace
+
+TimelineRunner::TimelineRunner(std::vector<std::shared_ptr<Device>> devices,
+                               std::shared_ptr<DeviceQuota> quota, Outbox& outbox)
+    : devices_(std::move(devices)),
+      quota_(std::move(quota)),
+      outbox_(outbox),
+      builds_("build"),
+      timeline_("timeline", [this] { OnDrained(); }) {}
+
+TimelineRunner::~TimelineRunner() {
+  {
+    std::lock_guard lock(built_mutex_);
+    stopping_ = true;
+  }
+  built_changed_.notify_all();
+  timeline_.Stop();
+  builds_.Stop();
+  for (const auto& weak : contexts_) {
+    if (auto context = weak.lock()) CloseTimeline(*context);
+  }
+}
+
+void TimelineRunner::Post(std::shared_ptr<ContextObject> context, Task task) {
+  outbox_.Admit();
+  timeline_.Post([this, context = std::move(context), task = std::move(task)] {
+    task();
+    if (context == nullptr) return outbox_.Retire(1);
+    ++context->tasks_to_retire;
+    touched_.insert(context);
+  });
+}
+
+void TimelineRunner::OnDrained() {
+  for (const auto& context : touched_) Submit(*context);
+  touched_.clear();
+  if (acknowledged_ > acknowledged_sent_) {
+    acknowledged_sent_ = acknowledged_;
+    outbox_.Send(ipc::Acknowledge{acknowledged_});
+  }
+}
+
+// Hands the device what the context has recorded, and retires its tasks when that is done.
+void TimelineRunner::Submit(ContextObject& context) {
+  uint32_t tasks = std::exchange(context.tasks_to_retire, 0);
+  bool has_work = std::exchange(context.has_unsubmitted_work, false);
+  if (context.timeline == nullptr || !has_work) {
+    if (tasks > 0) outbox_.Retire(tasks);
+    return;
+  }
+  Status status = context.timeline->Notify([this, tasks](bool) { outbox_.Retire(tasks); });
+  if (!status.ok()) {
+    outbox_.Retire(tasks);
+  } else {
+    status = context.timeline->Flush();
+  }
+  if (!status.ok() && context.device->lost()) LoseContext(context, status.error());
+}
+
+void TimelineRunner::LoseContext(ContextObject& context, const Error& error) {
+  if (context.error) return;
+  LogError("context ({}) is lost: {}", context.handle.index, error.ToString());
+  context.error = error;
+  context.bindings.Clear();
+  CloseTimeline(context);
+  outbox_.Send(ipc::ContextLost{context.handle, error.message()});
+}
+
+void TimelineRunner::Acknowledge(const PayloadSource& data) {
+  acknowledged_ = std::max(acknowledged_, data.sequence());
+}
+
+// --- Contexts -----------------------------------------------------------------------------------
+
+Status TimelineRunner::OpenContext(ContextObject& context) {
+  context.device = ChooseDevice(devices_, context.options);
+  if (context.device == nullptr) return NotSupportedError("no adapter can be used");
+  ASSIGN_OR_RETURN(context.timeline, Timeline::Create(context.device));
+  return {};
+}
+
+void TimelineRunner::CreateContext(std::shared_ptr<ContextObject> context) {
+  Post(context, [this, context] {
+    contexts_.push_back(context);
+    ipc::ContextCreated reply{context->handle};
+    if (Status status = OpenContext(*context); !status.ok()) {
+      context->error = status.error();
+      reply.error = std::move(status).error();
+    } else {
+      reply.accelerated = context->device->adapter().accelerated;
+      reply.device_name = context->device->adapter().name;
+      reply.max_tensor_byte_length = context->device->max_tensor_bytes();
+    }
+    outbox_.Send(std::move(reply));
+  });
+}
+
+void TimelineRunner::DestroyContext(std::shared_ptr<ContextObject> context,
+                                    std::vector<std::shared_ptr<Object>> objects) {
+  Post(context, [this, context, objects = std::move(objects)] {
+    Submit(*context);
+    context->bindings.Clear();
+    for (const auto& object : objects) {
+      if (object->type != ipc::ObjectType::kTensor) continue;
+      static_cast<TensorObject&>(*object).buffer = nullptr;
+    }
+    CloseTimeline(*context);
+  });
+}
+
+// --- Tensors ------------------------------------------------------------------------------------
+
+Status TimelineRunner::AllocateTensor(TensorObject& tensor) {
+  ContextObject& context = *tensor.context;
+  if (context.timeline == nullptr) return NoTimeline(context);
+  uint64_t bytes = tensor.descriptor.byte_length();
+  if (bytes > context.device->max_tensor_bytes()) {
+    return ValidationError("the tensor's byte length ({}) is greater than the device's limit ({})",
+                           bytes, context.device->max_tensor_bytes());
+  }
+  ASSIGN_OR_RETURN(tensor.buffer, AllocateWithinQuota(*context.device, quota_, bytes));
+  return {};
+}
+
+void TimelineRunner::CreateTensor(std::shared_ptr<TensorObject> tensor,
+                                  std::optional<Error> descriptor_error) {
+  Post(tensor->context, [this, tensor, error = std::move(descriptor_error)]() mutable {
+    if (!error) {
+      Status status = AllocateTensor(*tensor);
+      if (status.ok()) {
+        tensor->context->has_unsubmitted_work = true;
+        // Cleared, so that no client sees what another has left.
+        status = tensor->context->timeline->Clear(tensor->buffer);
+      }
+      if (!status.ok()) error = std::move(status).error();
+    }
+    if (error) {
+      tensor->buffer = nullptr;
+      tensor->error = error;
+    }
+    outbox_.Send(ipc::TensorCreated{tensor->handle, std::move(error)});
+  });
+}
+
+Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data) {
+  ContextObject& context = *tensor.context;
+  if (context.timeline == nullptr) return NoTimeline(context);
+  if (tensor.buffer == nullptr) {
+    return tensor.error ? *tensor.error : InvalidStateError("the tensor was destroyed");
+  }
+  INVALID_IF(data.length() != tensor.descriptor.byte_length(),
+             "the data's byte length ({}) is not the tensor's ({})", data.length(),
+             tensor.descriptor.byte_length());
+  context.has_unsubmitted_work = true;
+  return context.timeline->Write(
+      tensor.buffer, 0, data.length(),
+      [&](uint64_t offset, std::span<std::byte> staging) { return data.Read(offset, staging); });
+}
+
+void TimelineRunner::CreateConstant(std::shared_ptr<TensorObject> tensor,
+                                    std::optional<Error> descriptor_error, PayloadSource data,
+                                    bool replies) {
+  auto shared_data = std::make_shared<PayloadSource>(std::move(data));
+  Post(tensor->context,
+       [this, tensor, error = std::move(descriptor_error), shared_data, replies]() mutable {
+         if (!error) {
+           Status status = AllocateTensor(*tensor);
+           // A tail shorter than a word is allocated and not written: other clients' bytes are
+           // there.
+           if (status.ok() && tensor->descriptor.byte_length() % 4 != 0) {
+             status = tensor->context->timeline->Clear(tensor->buffer);
+           }
+           if (status.ok()) status = WriteAll(*tensor, *shared_data);
+           if (!status.ok()) error = std::move(status).error();
+         }
+         Acknowledge(*shared_data);
+         if (error) {
+           tensor->buffer = nullptr;
+           tensor->error = error;
+         }
+         if (replies) outbox_.Send(ipc::TensorCreated{tensor->handle, std::move(error)});
+       });
+}
+
+void TimelineRunner::DestroyTensor(std::shared_ptr<TensorObject> tensor) {
+  Post(tensor->context, [tensor] {
+    tensor->context->bindings.Erase(tensor->serial);
+    tensor->buffer = nullptr;
+  });
+}
+
+void TimelineRunner::Discard(PayloadSource data) {
+  auto shared_data = std::make_shared<PayloadSource>(std::move(data));
+  Post(nullptr, [this, shared_data] { Acknowledge(*shared_data); });
+}
+
+void TimelineRunner::WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSource data) {
+  auto shared_data = std::make_shared<PayloadSource>(std::move(data));
+  Post(tensor->context, [this, tensor, shared_data] {
+    Status status = tensor->writable ? WriteAll(*tensor, *shared_data)
+                                     : Status(ValidationError("the tensor is not writable"));
+    Acknowledge(*shared_data);
+    // Whole writes heal; a tensor whose creation failed has no memory to heal.
+    if (status.ok()) {
+      tensor->error.reset();
+    } else {
+      tensor->error = std::move(status).error().AddContext("writing the tensor");
+    }
+  });
+}
+
+void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t request,
+                                ReadTarget target) {
+  auto shared_target = std::make_shared<ReadTarget>(std::move(target));
+  Post(tensor->context, [this, tensor, request, shared_target] {
+    auto read = [&]() -> Status {
+      if (tensor->error) return *tensor->error;
+      ContextObject& context = *tensor->context;
+      if (context.timeline == nullptr) return NoTimeline(context);
+      if (tensor->buffer == nullptr) return InvalidStateError("the tensor was destroyed");
+      INVALID_IF(!tensor->readable, "the tensor is not readable");
+      uint64_t bytes = tensor->descriptor.byte_length();
+      INVALID_IF(bytes > shared_target->capacity(),
+                 "the destination ({} bytes) is smaller than the tensor ({} bytes)",
+                 shared_target->capacity(), bytes);
+      context.has_unsubmitted_work = true;
+      return context.timeline->Read(
+          tensor->buffer, bytes,
+          [this, request, shared_target](Result<std::span<const std::byte>> result) {
+            ipc::TensorRead reply{request};
+            if (!result.ok()) {
+              reply.error = std::move(result).error();
+            } else if (Status stored = shared_target->Store(*result, reply.bytes); !stored.ok()) {
+              reply.error = std::move(stored).error();
+            } else {
+              reply.length = result->size();
+            }
+            outbox_.Send(std::move(reply));
+          });
+    };
+    if (Status status = read(); !status.ok()) {
+      outbox_.Send(ipc::TensorRead{request, std::move(status).error()});
+    }
+  });
+}
+
+// --- Graphs -------------------------------------------------------------------------------------
+
+// The memory of a builder's constants: from now on the build holds it, whatever happens to tensors.
+Result<std::vector<std::shared_ptr<Buffer>>> TakeConstants(BuilderObject& builder) {
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  for (const auto& constant : std::exchange(builder.constants, {})) {
+    if (constant->error) {
+      return Error(*constant->error).AddContext("uploading a constant of the graph");
+    }
+    if (constant->buffer == nullptr) {
+      return InvalidStateError("a constant tensor of the graph was destroyed");
+    }
+    buffers.push_back(constant->buffer);
+  }
+  return buffers;
+}
+
+void TimelineRunner::Build(std::shared_ptr<BuilderObject> builder,
+                           std::shared_ptr<GraphObject> graph, std::vector<uint32_t> inputs,
+                           std::vector<ipc::GraphOutput> outputs) {
+  auto request = std::make_shared<BuildRequest>(
+      BuildRequest{std::move(builder), graph, std::move(inputs), std::move(outputs), quota_,
+                   nullptr, InternalError("the build has not begun")});
+  // Through the timeline, so that the constants' uploads have been submitted before it starts.
+  Post(graph->context, [this, request] {
+    ContextObject& context = *request->graph->context;
+    if (context.timeline == nullptr) {
+      request->constants = NoTimeline(context);
+    } else {
+      request->constants = TakeConstants(*request->builder);
+      request->device = context.device;
+      Submit(context);
+    }
+    outbox_.Admit();
+    builds_.Post([this, request] {
+      ipc::GraphBuilt reply = BuildGraph(*request);
+      {
+        std::lock_guard lock(built_mutex_);
+        request->graph->built = true;
+      }
+      built_changed_.notify_all();
+      request->builder = nullptr;
+      outbox_.Send(std::move(reply));
+      outbox_.Retire(1);
+    });
+  });
+}
+
+void TimelineRunner::WaitUntilBuilt(const GraphObject& graph) {
+  std::unique_lock lock(built_mutex_);
+  built_changed_.wait(lock, [&] { return graph.built || stopping_; });
+}
+
+void TimelineRunner::DestroyGraph(std::shared_ptr<GraphObject> graph) {
+  Post(graph->context, [graph] { graph->context->bindings.Erase(graph->serial); });
+}
+
+Status TimelineRunner::CheckDispatch(const GraphObject& graph,
+                                     const std::vector<std::shared_ptr<TensorObject>>& inputs,
+                                     const std::vector<std::shared_ptr<TensorObject>>& outputs) {
+  auto check = [&](const std::vector<GraphObject::Endpoint>& endpoints,
+                   const std::vector<std::shared_ptr<TensorObject>>& tensors,
+                   bool written) -> Status {
+    INVALID_IF(endpoints.size() != tensors.size(),
+               "the number of tensors ({}) is not the graph's ({})", tensors.size(),
+               endpoints.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const std::shared_ptr<TensorObject>& tensor = tensors[i];
+      const std::string& name = endpoints[i].name;
+      if (tensor == nullptr) return InvalidStateError("the tensor for ({}) was destroyed", name);
+      INVALID_IF(tensor->context != graph.context, "the tensor for ({}) is of another context",
+                 name);
+      INVALID_IF(tensor->descriptor != endpoints[i].descriptor,
+                 "the tensor for ({}) is {} and not {}", name, tensor->descriptor.ToString(),
+                 endpoints[i].descriptor.ToString());
+      INVALID_IF(tensor->constant, "the tensor for ({}) is constant", name);
+      if (tensor->buffer == nullptr) {
+        if (tensor->error) return *tensor->error;
+        return InvalidStateError("the tensor for ({}) was destroyed", name);
+      }
+      if (!written && tensor->error) {
+        return Error(*tensor->error).AddContext("using it as the input (" + name + ")");
+      }
+    }
+    return {};
+  };
+  TRY(check(graph.inputs, inputs, /*written=*/false));
+  TRY(check(graph.outputs, outputs, /*written=*/true));
+  // Not more than limits::kGraphEndpointsMax each, so sorting is cheap against a dispatch.
+  std::vector<const TensorObject*> all;
+  for (const auto& tensor : inputs) all.push_back(tensor.get());
+  for (const auto& tensor : outputs) all.push_back(tensor.get());
+  std::sort(all.begin(), all.end());
+  INVALID_IF(std::adjacent_find(all.begin(), all.end()) != all.end(),
+             "a tensor is used twice in one dispatch");
+  return {};
+}
+
+Status TimelineRunner::RunDispatch(GraphObject& graph,
+                                   const std::vector<std::shared_ptr<TensorObject>>& inputs,
+                                   const std::vector<std::shared_ptr<TensorObject>>& outputs) {
+  ContextObject& context = *graph.context;
+  if (context.timeline == nullptr) return NoTimeline(context);
+  if (!graph.built) WaitUntilBuilt(graph);
+  if (!graph.built) return InvalidStateError("the session ends");
+  if (graph.error) return *graph.error;
+
+  BindingCache::Key key{graph.serial};
+  for (const auto& tensor : inputs) key.push_back(tensor ? tensor->serial : 0);
+  for (const auto& tensor : outputs) key.push_back(tensor ? tensor->serial : 0);
+  TRY(CheckDispatch(graph, inputs, outputs));
+  std::shared_ptr<Binding> binding = context.bindings.Find(key);
+  if (binding == nullptr) {
+    std::vector<std::shared_ptr<Buffer>> input_buffers;
+    std::vector<std::shared_ptr<Buffer>> output_buffers;
+    for (const auto& tensor : inputs) input_buffers.push_back(tensor->buffer);
+    for (const auto& tensor : outputs) output_buffers.push_back(tensor->buffer);
+    ASSIGN_OR_RETURN(binding, Binding::Create(graph.executable, std::move(input_buffers),
+                                              std::move(output_buffers)));
+    if (context.options.binding_cache) context.bindings.Insert(std::move(key), binding);
+  }
+  context.has_unsubmitted_work = true;
+  return context.timeline->Dispatch(std::move(binding));
+}
+
+void TimelineRunner::Dispatch(std::shared_ptr<GraphObject> graph,
+                              std::vector<std::shared_ptr<TensorObject>> inputs,
+                              std::vector<std::shared_ptr<TensorObject>> outputs) {
+  Post(graph->context, [this, graph, inputs = std::move(inputs), outputs = std::move(outputs)] {
+    Status status = RunDispatch(*graph, inputs, outputs);
+    if (!status.ok()) {
+      Poison(outputs, std::move(status).error().AddContext("dispatching the graph"));
+      return;
+    }
+    // A dispatch writes its outputs whole.
+    for (const auto& tensor : outputs) tensor->error.reset();
+  });
+}
+
+}  // namespace webnnd::service

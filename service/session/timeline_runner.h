@@ -1,0 +1,99 @@
+// TimelineRunner: what runs on a session's timeline thread, and the build thread beside it.
+#ifndef WEBNND_SERVICE_SESSION_TIMELINE_RUNNER_H_
+#define WEBNND_SERVICE_SESSION_TIMELINE_RUNNER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/messages.h"
+#include "service/session/objects.h"
+#include "service/session/outbox.h"
+#include "service/session/payload.h"
+#include "service/session/work_queue.h"
+#include "service/vulkan/device.h"
+
+namespace webnnd::service {
+
+// Writes, dispatches and reads take effect in the order of the calls below, which the I/O thread
+// makes; each returns at once. An error that no reply carries poisons the tensors that the
+// operation would have written.
+class TimelineRunner {
+ public:
+  // `devices`: those that contexts may be made on, in order of preference.
+  TimelineRunner(std::vector<std::shared_ptr<Device>> devices, std::shared_ptr<DeviceQuota> quota,
+                 Outbox& outbox);
+  // Drops what waits, and returns when no thread of it runs any more.
+  ~TimelineRunner();
+
+  void CreateContext(std::shared_ptr<ContextObject> context);
+  void DestroyContext(std::shared_ptr<ContextObject> context,
+                      std::vector<std::shared_ptr<Object>> objects);
+  // `descriptor_error`: why the tensor cannot be; it becomes an error object.
+  void CreateTensor(std::shared_ptr<TensorObject> tensor, std::optional<Error> descriptor_error);
+  // A constant: memory and contents. `replies` is false for constants of a builder.
+  void CreateConstant(std::shared_ptr<TensorObject> tensor, std::optional<Error> descriptor_error,
+                      PayloadSource data, bool replies);
+  void DestroyTensor(std::shared_ptr<TensorObject> tensor);
+  // For a payload whose target is gone: it is acknowledged in its turn.
+  void Discard(PayloadSource data);
+  void WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSource data);
+  void ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t request, ReadTarget target);
+  void Build(std::shared_ptr<BuilderObject> builder, std::shared_ptr<GraphObject> graph,
+             std::vector<uint32_t> inputs, std::vector<ipc::GraphOutput> outputs);
+  void DestroyGraph(std::shared_ptr<GraphObject> graph);
+  // A nullptr among the arguments fails the dispatch and poisons the outputs that are there.
+  void Dispatch(std::shared_ptr<GraphObject> graph,
+                std::vector<std::shared_ptr<TensorObject>> inputs,
+                std::vector<std::shared_ptr<TensorObject>> outputs);
+
+ private:
+  using Task = std::function<void()>;
+  // Runs `task` on the timeline thread for `context` (or for none); counts it as in flight until
+  // the device has done what it recorded.
+  void Post(std::shared_ptr<ContextObject> context, Task task);
+  void OnDrained();
+  void Submit(ContextObject& context);
+  void LoseContext(ContextObject& context, const Error& error);
+  void Acknowledge(const PayloadSource& data);
+
+  // Timeline thread.
+  Status OpenContext(ContextObject& context);
+  Status AllocateTensor(TensorObject& tensor);
+  Status WriteAll(TensorObject& tensor, const PayloadSource& data);
+  Status RunDispatch(GraphObject& graph, const std::vector<std::shared_ptr<TensorObject>>& inputs,
+                     const std::vector<std::shared_ptr<TensorObject>>& outputs);
+  Status CheckDispatch(const GraphObject& graph,
+                       const std::vector<std::shared_ptr<TensorObject>>& inputs,
+                       const std::vector<std::shared_ptr<TensorObject>>& outputs);
+  void WaitUntilBuilt(const GraphObject& graph);
+
+  std::vector<std::shared_ptr<Device>> devices_;
+  std::shared_ptr<DeviceQuota> quota_;
+  Outbox& outbox_;
+
+  // Timeline thread.
+  std::vector<std::weak_ptr<ContextObject>> contexts_;
+  std::unordered_set<std::shared_ptr<ContextObject>> touched_;  // Since the last drain.
+  uint64_t acknowledged_ = 0;       // Sequence up to which payloads have been read.
+  uint64_t acknowledged_sent_ = 0;  // As the client knows it.
+
+  std::mutex built_mutex_;
+  std::condition_variable built_changed_;
+  std::atomic<bool> stopping_{false};
+
+  // Last: their threads use what is above.
+  WorkQueue builds_;
+  WorkQueue timeline_;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SESSION_TIMELINE_RUNNER_H_

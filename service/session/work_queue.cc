@@ -1,0 +1,52 @@
+#include "service/session/work_queue.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace webnnd::service {
+
+WorkQueue::WorkQueue(const std::string& name, Task on_drained)
+    : on_drained_(std::move(on_drained)), thread_([this] { Run(); }) {
+  pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+WorkQueue::~WorkQueue() { Stop(); }
+
+void WorkQueue::Post(Task task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    tasks_.push_back(std::move(task));
+    if (tasks_.size() > 1) return;  // The thread is awake, or was woken for the first one.
+  }
+  changed_.notify_one();
+}
+
+void WorkQueue::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  tasks_.clear();
+}
+
+void WorkQueue::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    if (stopping_) return;
+    std::deque<Task> batch = std::exchange(tasks_, {});
+    lock.unlock();
+    for (Task& task : batch) {
+      task();
+      task = nullptr;  // What it holds is released in order.
+    }
+    if (on_drained_) on_drained_();
+    lock.lock();
+  }
+}
+
+}  // namespace webnnd::service
