@@ -37,10 +37,25 @@ function loadModel() {
   });
 }
 
+const README_LINES = {
+  'webidl/generated': 'The effective interface definition (`webnn.idl`), types and signatures. ' +
+                      'Everyone may use them; start with `types.h`.',
+  'ipc/generated': 'The schema of operators on the wire, and its encoder and decoder. ' +
+                   'For the codecs of `ipc` alone; start with `operators.capnp`.',
+  'client/generated': 'The options and methods of the graph builder. Included by ' +
+                      '`client/graph_builder.h`; start with `options.h`.',
+};
+
+function readme(folder) {
+  return `# ${folder}\nMade by \`node webidl/generate.mjs\`; do not edit (see \`webidl/README.md\`).` +
+         `\n\n${README_LINES[folder]}\n`;
+}
+
 const isCode = (path) => /\.(h|cc|inc|idl)$/.test(path);
 
 function render(model) {
   const outputs = [
+    ...FOLDERS.map((folder) => [`${folder}/README.md`, readme(folder)]),
     ['webidl/generated/webnn.idl', effectiveIdl(model)],
     ['webidl/generated/types.h', typesHeader(model)],
     ['webidl/generated/types.cc', typesSource(model)],
