@@ -9,6 +9,8 @@
 #ifndef WEBNND_SHADERS_TENSOR_GLSL_
 #define WEBNND_SHADERS_TENSOR_GLSL_
 
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+
 // Compute classes (-DCOMPUTE=...): the type in which a module calculates.
 #define COMPUTE_NONE 0    // Moves raw bits only.
 #define COMPUTE_FLOAT 1   // float32, float16
@@ -21,17 +23,9 @@
 #define COMPUTE COMPUTE_NONE
 #endif
 
-// OperandDataType of webidl/generated/types.h (tests/shaders holds the two together).
-const uint kFloat32 = 0u;
-const uint kFloat16 = 1u;
-const uint kInt32 = 2u;
-const uint kUint32 = 3u;
-const uint kInt64 = 4u;
-const uint kUint64 = 5u;
-const uint kInt8 = 6u;
-const uint kUint8 = 7u;
-const uint kInt4 = 8u;
-const uint kUint4 = 9u;
+#define DATA_TYPE(name, value) const uint k##name = value;
+#include "data_types.inc"
+#undef DATA_TYPE
 
 layout(local_size_x_id = 0) in;
 
@@ -86,6 +80,8 @@ uint BitsLog2(uint type) {
     atomicAnd(slot_##slot.words[index], ~(mask));          \
     atomicOr(slot_##slot.words[index], (value) & (mask));  \
   }
+
+#define ATOMIC_MAX_WORD(slot, index, value) atomicMax(slot_##slot.words[index], value)
 
 // NaN by its bits: compilers may assume that x != x never holds.
 bool IsNanBits(uint bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }

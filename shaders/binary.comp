@@ -1,0 +1,75 @@
+// Element-wise operations of two operands with broadcasting: slots 1, 2 -> slot 3, which is packed.
+//
+// Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
+// 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
+// operands, 3 of the result.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "arithmetic.glsl"
+#include "strided.glsl"
+
+#define BINARY_OPERATION(name, value) const uint kBinary##name = value;
+#include "operations.inc"
+
+layout(constant_id = 1) const uint kOperation = 0u;
+layout(constant_id = 2) const uint kOperandType = 0u;
+layout(constant_id = 3) const uint kResultType = 0u;
+
+READ_SLOT(1)
+READ_SLOT(2)
+WRITE_SLOT(3)
+
+bool Test(VALUE a, VALUE b) {
+  bool ordered = !IsNanValue(a) && !IsNanValue(b);
+  switch (kOperation) {
+    case kBinaryEqual:
+      return ordered && a == b;
+    case kBinaryNotEqual:
+      return !ordered || a != b;
+    case kBinaryGreater:
+      return ordered && a > b;
+    case kBinaryGreaterOrEqual:
+      return ordered && a >= b;
+    case kBinaryLesser:
+      return ordered && a < b;
+    case kBinaryLesserOrEqual:
+      return ordered && a <= b;
+    case kBinaryLogicalAnd:
+      return a != VALUE(0) && b != VALUE(0);
+    case kBinaryLogicalOr:
+      return a != VALUE(0) || b != VALUE(0);
+    default:  // Exclusive or.
+      return (a != VALUE(0)) != (b != VALUE(0));
+  }
+}
+
+VALUE Apply(VALUE a, VALUE b) {
+  switch (kOperation) {
+    case kBinaryAdd:
+      return a + b;
+    case kBinarySub:
+      return a - b;
+    case kBinaryMul:
+      return a * b;
+    case kBinaryDiv:
+      return Div(a, b);
+    case kBinaryMax:
+      return Max(a, b);
+    case kBinaryMin:
+      return Min(a, b);
+    case kBinaryPow:
+      return Power(a, b);
+    default:  // prelu
+      return a < VALUE(0) ? a * b : a;
+  }
+}
+
+uvec2 ComputeElement(uint e) {
+  uvec2 offsets = StridedOffsets(e, 1u, P(1)).xy;
+  VALUE a = LOAD(1, kOperandType, offsets.x);
+  VALUE b = LOAD(2, kOperandType, offsets.y);
+  if (kOperation >= kBinaryEqual) return uvec2(Test(a, b) ? 1u : 0u, 0u);
+  return Encode(Apply(a, b), kResultType);
+}
+
+void main() { STORE_ELEMENTS(3, kResultType, P(0), ComputeElement); }

@@ -1,0 +1,66 @@
+// slot 1 -> slot 2 in another data type; both packed. Floating point to integer truncates and
+// saturates (NaN gives 0); integer to integer keeps the low bits.
+//
+// Parameters: 0 elements. Specialisation constants: 1 data type of the operand, 2 of the result.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "tensor.glsl"
+
+layout(constant_id = 1) const uint kOperandType = 0u;
+layout(constant_id = 2) const uint kResultType = 0u;
+
+READ_SLOT(1)
+WRITE_SLOT(2)
+
+uvec2 EncodeFloat(float x) {
+  return uvec2(kResultType == kFloat16 ? FloatToHalf(x) : floatBitsToUint(x), 0u);
+}
+
+#if COMPUTE == COMPUTE_FLOAT
+int ToInt(float x, float least, float greatest) { return int(clamp(x, least, greatest)); }
+
+uvec2 Convert(float x) {
+  if (kResultType <= kFloat16) return EncodeFloat(x);
+  if (IsNan(x)) return uvec2(0u);
+  switch (kResultType) {
+    case kInt32:
+      if (x >= 2147483648.0) return uvec2(0x7fffffffu, 0u);
+      return uvec2(x <= -2147483648.0 ? 0x80000000u : uint(int(x)), 0u);
+    case kUint32:
+      if (x >= 4294967296.0) return uvec2(0xffffffffu, 0u);
+      return uvec2(x <= 0.0 ? 0u : uint(x), 0u);
+    case kInt64:
+      if (x >= 9223372036854775808.0) return uvec2(0xffffffffu, 0x7fffffffu);
+      if (x <= -9223372036854775808.0) return uvec2(0u, 0x80000000u);
+      return unpackUint2x32(uint64_t(int64_t(x)));
+    case kUint64:
+      if (x >= 18446744073709551616.0) return uvec2(0xffffffffu);
+      return x <= 0.0 ? uvec2(0u) : unpackUint2x32(uint64_t(x));
+    case kInt8:
+      return uvec2(uint(ToInt(x, -128.0, 127.0)), 0u);
+    case kUint8:
+      return uvec2(uint(ToInt(x, 0.0, 255.0)), 0u);
+    case kInt4:
+      return uvec2(uint(ToInt(x, -8.0, 7.0)), 0u);
+    default:
+      return uvec2(uint(ToInt(x, 0.0, 15.0)), 0u);
+  }
+}
+#else
+uvec2 Convert(VALUE x) {
+  if (kResultType <= kFloat16) return EncodeFloat(float(x));
+  // Sign extension, or none, comes with the compute class.
+  if (kResultType == kInt64 || kResultType == kUint64) {
+#if COMPUTE == COMPUTE_INT
+    return unpackUint2x32(uint64_t(int64_t(x)));
+#else
+    return unpackUint2x32(uint64_t(x));
+#endif
+  }
+  return Encode(x, kUint32);
+}
+#endif
+
+uvec2 ComputeElement(uint e) { return Convert(LOAD(1, kOperandType, e)); }
+
+void main() { STORE_ELEMENTS(2, kResultType, P(0), ComputeElement); }

@@ -1,0 +1,317 @@
+// Functions whose built-in forms are too inaccurate for the draft's tolerances: Vulkan allows exp, log
+// and pow errors that grow with the argument, and leaves sin and cos open outside [-pi, pi].
+// Polynomials interpolate at Chebyshev nodes; errors are stated in units of the last place (ULP).
+#ifndef WEBNND_SHADERS_MATH_GLSL_
+#define WEBNND_SHADERS_MATH_GLSL_
+
+#include "tensor.glsl"
+
+// value * 2^n for n in [-252, 254], in two steps so that neither factor overflows.
+float ScaleByPowerOf2(float value, int n) {
+  int half_n = n >> 1;
+  return value * uintBitsToFloat(uint(half_n + 127) << 23) *
+         uintBitsToFloat(uint(n - half_n + 127) << 23);
+}
+
+// e^r - 1 for |r| <= ln(2) / 2.
+float ExpMinus1Reduced(float r) {
+  float q = 1.392625083e-03;
+  q = q * r + 8.363232884e-03;
+  q = q * r + 4.166655421e-02;
+  q = q * r + 1.666657667e-01;
+  q = q * r + 0.5;
+  return r + r * r * q;
+}
+
+// x = n * ln(2) + remainder; ln(2) in two parts, the first short enough for an exact product.
+float ReduceByLn2(float x, out int n) {
+  float rounded = roundEven(x * 1.4426950408889634);
+  n = int(rounded);
+  return (x - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
+}
+
+// 2 ULP.
+float Exp(float x) {
+  if (IsNan(x)) return x;
+  int n;
+  float r = ReduceByLn2(clamp(x, -104.0, 89.0), n);
+  return ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+}
+
+// e^x - 1, accurate where x is small. 4 ULP.
+float ExpMinus1(float x) {
+  if (IsNan(x)) return x;
+  int n;
+  float r = ReduceByLn2(clamp(x, -25.0, 89.0), n);
+  float p = ExpMinus1Reduced(r);
+  if (n == 0) return p;
+  if (n > 100) return ScaleByPowerOf2(1.0 + p, n);  // 2^n alone would overflow.
+  float power = uintBitsToFloat(uint(n + 127) << 23);
+  return power * p + (power - 1.0);
+}
+
+// x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)), for positive finite x.
+float SplitExponent(float x, out int exponent) {
+  exponent = 0;
+  if (x < 1.17549435e-38) {  // Subnormal.
+    x *= 8388608.0;
+    exponent = -23;
+  }
+  uint bits = floatBitsToUint(x) - 0x3f3504f3u;
+  exponent += int(bits) >> 23;
+  return uintBitsToFloat((bits & 0x007fffffu) + 0x3f3504f3u);
+}
+
+// 2 * atanh(s) - 2 * s for |s| <= 0.1716 and t = s * s.
+float AtanhTail(float s, float t) {
+  float q = 2.333096405e-01;
+  q = q * t + 2.855080255e-01;
+  q = q * t + 4.000012200e-01;
+  q = q * t + 6.666666655e-01;
+  return s * t * q;
+}
+
+// 2 ULP. NaN below 0.
+float Log(float x) {
+  if (IsNan(x) || x < 0.0) return NAN;
+  if (x == 0.0) return -INFINITY;
+  if (IsInfinite(x)) return x;
+  int exponent;
+  float f = SplitExponent(x, exponent) - 1.0;
+  float s = f / (2.0 + f);
+  float e = float(exponent);
+  // log(1 + f) = f - s * f + tail: exact in its first term where f is small.
+  float tail = AtanhTail(s, s * s) - s * f + e * 1.428606765330187e-06;
+  return e * 0.693145751953125 + (f + tail);
+}
+
+// log(1 + x) for x in [0, 1]. 3 ULP.
+float LogOnePlus(float x) {
+  float s = x / (2.0 + x);
+  if (x < 0.4) return x + (AtanhTail(s, s * s) - s * x);
+  precise float u = 1.0 + x;
+  return Log(u);
+}
+
+// The error of the sum, or of the product, as a second float.
+float SumError(float a, float b, float sum) {
+  precise float b_part = sum - a;
+  precise float a_part = sum - b_part;
+  precise float error = (a - a_part) + (b - b_part);
+  return error;
+}
+float ProductError(float a, float b, float product) {
+  // The upper 12 bits of each factor, so that all partial products are exact.
+  precise float a_high = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);
+  precise float b_high = uintBitsToFloat(floatBitsToUint(b) & 0xfffff000u);
+  precise float a_low = a - a_high;
+  precise float b_low = b - b_high;
+  precise float error =
+      ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+  return error;
+}
+
+bool IsInteger(float y) { return roundEven(y) == y; }
+bool IsOddInteger(float y) {
+  return abs(y) < 16777216.0 && IsInteger(y) && (int(y) & 1) != 0;
+}
+
+// |x|^y for positive finite x and finite y: log(x) in two floats, because its error is multiplied
+// by y log(x).
+float PowPositive(float x, float y) {
+  int exponent;
+  float m = SplitExponent(x, exponent);
+  float e = float(exponent);
+  precise float f = m - 1.0;
+  precise float d = 2.0 + f;
+  float d_error = SumError(2.0, f, d);
+  precise float s = f / d;
+  precise float product = s * d;
+  float remainder = ((f - product) - ProductError(s, d, product)) - s * d_error;
+  float s_low = remainder / d;
+  precise float e_high = e * 0.693145751953125;
+  precise float high = e_high + 2.0 * s;
+  float low = SumError(e_high, 2.0 * s, high) + 2.0 * s_low + AtanhTail(s, s * s) +
+              e * 1.428606765330187e-06;
+  // Beyond 2^32 the result is 0, 1 or infinity whatever y is.
+  y = clamp(y, -4294967296.0, 4294967296.0);
+  precise float z = y * high;
+  if (abs(z) > 200.0) return z > 0.0 ? INFINITY : 0.0;
+  float z_low = ProductError(y, high, z) + y * low;
+  int n;
+  float r = ReduceByLn2(z, n) + z_low;
+  if (n > 140) return INFINITY;
+  if (n < -160) return 0.0;
+  return ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+}
+
+// As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 4 ULP.
+float Pow(float x, float y) {
+  if (y == 0.0 && !IsNan(y)) return 1.0;
+  if (x == 1.0 && !IsNan(x)) return 1.0;
+  if (IsNan(x) || IsNan(y)) return NAN;
+  float magnitude = abs(x);
+  bool negative = (floatBitsToUint(x) >> 31) != 0u && IsOddInteger(y);
+  float result;
+  if (magnitude == 0.0 || IsInfinite(x)) {
+    result = (magnitude == 0.0) == (y > 0.0) ? 0.0 : INFINITY;
+  } else if (IsInfinite(y)) {
+    if (magnitude == 1.0) return 1.0;
+    result = (magnitude < 1.0) == (y > 0.0) ? 0.0 : INFINITY;
+  } else {
+    if (x < 0.0 && !IsInteger(y)) return NAN;
+    result = PowPositive(magnitude, y);
+  }
+  return negative ? -result : result;
+}
+
+float Sigmoid(float x) {
+  float e = Exp(-abs(x));
+  return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
+
+float Tanh(float x) {
+  if (IsNan(x)) return x;
+  float e = ExpMinus1(-2.0 * abs(x));
+  float magnitude = -e / (2.0 + e);
+  return x < 0.0 ? -magnitude : magnitude;
+}
+
+// log(1 + e^x)
+float Softplus(float x) {
+  if (IsNan(x)) return x;
+  return max(x, 0.0) + LogOnePlus(Exp(-abs(x)));
+}
+
+// erf(z) for |z| <= 1.
+float ErfSmall(float z) {
+  float t = z * z;
+  float q = 7.875875050e-05;
+  q = q * t - 8.016864283e-04;
+  q = q * t + 5.189087423e-03;
+  q = q * t - 2.685421201e-02;
+  q = q * t + 1.128359472e-01;
+  q = q * t - 3.761262667e-01;
+  q = q * t + 1.28379166e-01;
+  return z + z * q;
+}
+
+// e^(z^2) erfc(z) for z in [0.5, 10.5].
+float ErfcScaled(float z) {
+  float u = (z - 2.0) / (z + 2.0);
+  float q = 1.248219092e-04;
+  q = q * u + 5.854473979e-05;
+  q = q * u - 6.571679555e-04;
+  q = q * u - 8.446957762e-04;
+  q = q * u + 3.090021256e-03;
+  q = q * u + 6.480215860e-03;
+  q = q * u - 2.151067278e-02;
+  q = q * u - 3.644229024e-02;
+  q = q * u + 2.794720957e-01;
+  q = q * u - 6.871606835e-01;
+  q = q * u + 1.021582705e+00;
+  return q / (z + 2.0);
+}
+
+float Erf(float x) {
+  float z = abs(x);
+  if (IsNan(x)) return x;
+  if (z <= 0.75) return ErfSmall(x);
+  float magnitude = z > 4.0 ? 1.0 : 1.0 - Exp(-z * z) * ErfcScaled(z);
+  return x < 0.0 ? -magnitude : magnitude;
+}
+
+// x * (1 + erf(x / sqrt(2))) / 2. The tail goes by erfc: 1 + erf would cancel. 8 ULP.
+float Gelu(float x) {
+  if (IsNan(x)) return x;
+  float z = abs(x) * 0.7071067811865476;
+  if (z < 0.5) return 0.5 * x * (1.0 + ErfSmall(x * 0.7071067811865476));
+  if (z > 10.5) return x > 0.0 ? x : -0.0;
+  precise float square = x * x;
+  float square_error = ProductError(x, x, square);
+  float tail = 0.5 * Exp(-0.5 * square) * (1.0 - 0.5 * square_error) * ErfcScaled(z);
+  return x > 0.0 ? x * (1.0 - tail) : x * tail;
+}
+
+// The first 256 bits of 2 / pi behind the point, after 32 zero bits.
+const uint kTwoOverPi[9] = uint[9](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+                                   0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u);
+
+// x = quadrant * pi / 2 + remainder (modulo 2 pi), |remainder| <= pi / 4, for finite x.
+float ReduceByHalfPi(float x, out int quadrant) {
+  if (abs(x) < 8192.0) {
+    float n = roundEven(x * 0.6366197723675814);
+    quadrant = int(n);
+    return ((x - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549790126404332e-08;
+  }
+  // |x| = m * 2^e. Only the 64 bits of 2 / pi from weight 2^(1 - e) on matter modulo 4 quadrants.
+  uint bits = floatBitsToUint(x);
+  uint m = (bits & 0x007fffffu) | 0x00800000u;
+  int e = int((bits >> 23) & 255u) - 150;
+  uint position = uint(e + 30);
+  uint word = position >> 5;
+  uint shift = position & 31u;
+  uint window_high = kTwoOverPi[word];
+  uint window_low = kTwoOverPi[word + 1u];
+  if (shift != 0u) {
+    window_high = (window_high << shift) | (window_low >> (32u - shift));
+    window_low = (window_low << shift) | (kTwoOverPi[word + 2u] >> (32u - shift));
+  }
+  uint product_high, product_low;
+  umulExtended(m, window_low, product_high, product_low);
+  product_high += m * window_high;
+  // The upper two bits count quadrants, the rest is a fraction of one: round it to the nearest.
+  int fraction = int((product_high << 2) | (product_low >> 30));
+  quadrant = int(product_high >> 30) + (fraction < 0 ? 1 : 0);
+  float remainder = float(fraction) * (1.5707963267948966 / 4294967296.0);
+  if ((bits >> 31) != 0u) {
+    quadrant = -quadrant;
+    remainder = -remainder;
+  }
+  return remainder;
+}
+
+float SinReduced(float r) {
+  float t = r * r;
+  float q = 2.724378144e-06;
+  q = q * t - 1.984003887e-04;
+  q = q * t + 8.333331785e-03;
+  q = q * t - 1.666666666e-01;
+  return r + r * t * q;
+}
+float CosReduced(float r) {
+  float t = r * r;
+  float q = -2.729583084e-07;
+  q = q * t + 2.480056043e-05;
+  q = q * t - 1.388888760e-03;
+  q = q * t + 4.166666666e-02;
+  return 1.0 - 0.5 * t + t * t * q;
+}
+
+// Absolute error 2^-22 over all finite arguments.
+float SinOfQuadrant(float r, int quadrant) {
+  float value = (quadrant & 1) != 0 ? CosReduced(r) : SinReduced(r);
+  return (quadrant & 2) != 0 ? -value : value;
+}
+float Sin(float x) {
+  if (IsNan(x) || IsInfinite(x)) return NAN;
+  int quadrant;
+  float r = ReduceByHalfPi(x, quadrant);
+  return SinOfQuadrant(r, quadrant);
+}
+float Cos(float x) {
+  if (IsNan(x) || IsInfinite(x)) return NAN;
+  int quadrant;
+  float r = ReduceByHalfPi(x, quadrant);
+  return SinOfQuadrant(r, quadrant + 1);
+}
+float Tan(float x) {
+  if (IsNan(x) || IsInfinite(x)) return NAN;
+  int quadrant;
+  float r = ReduceByHalfPi(x, quadrant);
+  float s = SinReduced(r);
+  float c = CosReduced(r);
+  return (quadrant & 1) != 0 ? -c / s : s / c;
+}
+
+#endif  // WEBNND_SHADERS_MATH_GLSL_

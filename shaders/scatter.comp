@@ -1,0 +1,69 @@
+// Writes the slices of slot 2 into slot 4 at the places that the indices of slot 1 name. Where several
+// name one place the last wins, whatever the order of execution: a first call notes in slot 3 (one
+// word per place, cleared before) the greatest number of a slice, a second call writes those alone.
+//
+// Parameters: 0 elements of the updates; 1 coordinates per slice, or 0 where the index replaces
+// the axis of the update's own position (scatterElements); 4..6 elements of a slice as divisor.
+// With coordinates, from 8 {size, stride} per coordinate, counted in places. Without: 1 element per
+// slice; 2 rank; 3 unused; 8 size and 9 stride of the axis; from 12 dimensions of the updates
+// (strided.glsl, stride .x of the result, 0 for the axis).
+// Specialisation constants: 1 element type (uint32 where whole words move), 2 data type of the
+// indices, 3 whether this call writes.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "index.glsl"
+#include "strided.glsl"
+
+layout(constant_id = 1) const uint kType = 3u;
+layout(constant_id = 2) const uint kIndexType = 2u;
+layout(constant_id = 3) const uint kWrites = 0u;
+
+READ_SLOT(1)
+READ_SLOT(2)
+WRITE_SLOT(3)
+WRITE_SLOT(4)
+
+uint Place(uint row) {
+  uint coordinates = P(1);
+  if (coordinates == 0u) {
+    return StridedOffsets(row, 3u, P(2)).x + LOAD_INDEX(1, kIndexType, row, P(8)) * P(9);
+  }
+  uint place = 0u;
+  for (uint d = 0u; d < coordinates; ++d) {
+    uint size = P(8u + 2u * d);
+    place += LOAD_INDEX(1, kIndexType, row * coordinates + d, size) * P(9u + 2u * d);
+  }
+  return place;
+}
+
+void WriteElement(uint to, uvec2 raw) {
+  const uint log2_bits = BitsLog2(kType);
+  if (log2_bits == 6u) {
+    STORE_WORD(4, 2u * to, raw.x);
+    STORE_WORD(4, 2u * to + 1u, raw.y);
+  } else if (log2_bits == 5u) {
+    STORE_WORD(4, to, raw.x);
+  } else {
+    int bit = int((to << log2_bits) & 31u);
+    uint mask = bitfieldInsert(0u, 0xffffffffu, bit, 1 << log2_bits);
+    uint word = to >> (5u - log2_bits);
+    MERGE_WORD(4, word, mask, raw.x << bit);
+  }
+}
+
+void main() {
+  uint count = P(0);
+  uvec3 slice = P4(1).xyz;
+  if (kWrites == 0u) {
+    // One invocation per slice is enough; count is then the number of slices.
+    GRID_STRIDE_LOOP(row, count) { ATOMIC_MAX_WORD(3, Place(row), row + 1u); }
+  } else {
+    GRID_STRIDE_LOOP(e, count) {
+      uint row = Divide(e, slice);
+      uint place = Place(row);
+      if (RELOAD_WORD(3, place) == row + 1u) {
+        WriteElement(place * slice.x + (e - row * slice.x), LOAD_RAW(2, kType, e));
+      }
+    }
+  }
+}
