@@ -41,6 +41,9 @@ inline constexpr uint64_t kArenaBytesMax = 256ull << 20;
 inline constexpr uint64_t kArenaBytesMin = 64ull << 10;
 // Nesting of a Cap'n Proto message; our deepest is 8.
 inline constexpr int kDecodeNestingMax = 16;
+// An error's sentence, and each line of what was being done; encoding truncates longer ones.
+inline constexpr uint32_t kErrorTextBytesMax = 4096;
+inline constexpr uint32_t kErrorContextMax = 16;
 // Operators per graph chunk; keeps a chunk well below a frame.
 inline constexpr uint32_t kOperatorsPerChunk = 256;
 
@@ -59,6 +62,8 @@ inline constexpr uint64_t kBytesInFlightMax = 256ull << 20;
 inline constexpr uint64_t kOutboxBytesMax = 8ull << 20;
 // The client's own queue of unsent bytes; beyond it calls fail with OperationError.
 inline constexpr uint64_t kClientQueueBytesMax = 64ull << 20;
+// Replies that the embedder has not let ProcessEvents handle; beyond it the client stops reading.
+inline constexpr uint64_t kClientCompletionBytesMax = 8ull << 20;
 // Bindings that plain dispatch caches per context.
 inline constexpr uint32_t kBindingsCachedMax = 64;
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <span>
 
+#include "base/limits.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "ipc/frame.h"
@@ -17,7 +18,16 @@ namespace webnnd::ipc {
 // SHA-256 of the schema files: what both sides compare in Hello.
 const SchemaHash& CurrentSchemaHash();
 
-// Takes the descriptors out of the message.
+// An upper bound of what one entry of AddOperators, or of AddInputs, adds to its frame. A sender
+// starts a new message where the sum would exceed kChunkBytesMax.
+size_t EncodedBytesMax(const webidl::Operator& op);
+size_t EncodedBytesMax(const GraphInput& input);
+// What remains of a frame for such entries.
+inline constexpr size_t kChunkBytesMax = limits::kFrameBytesMax - 1024;
+
+// Takes the descriptors out of the message. Lists, names and payloads must be within
+// base/limits.h, and the frame within limits::kFrameBytesMax: a defect of the sender otherwise.
+// Texts of errors are cut to the limits.
 Frame Encode(ClientMessage&& message);
 Frame Encode(ServiceMessage&& message);
 
