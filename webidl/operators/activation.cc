@@ -1,5 +1,4 @@
 #include "webidl/operators/activation.h"
-
 #include "webidl/number.h"
 #include "webidl/operators/common.h"
 

@@ -57,7 +57,8 @@ OperatorRow ArgMinMaxRow(OperatorKind kind) {
 }
 
 OperatorRow CumulativeSumRow(OperatorKind kind) {
-  return {kind, {Tensor(kAccumulatingTypes)}, {Tensor(kAccumulatingTypes)}, InferCumulativeSum};
+  return {
+      kind, {Tensor(kAccumulatingTypes, 1)}, {Tensor(kAccumulatingTypes, 1)}, InferCumulativeSum};
 }
 
 }  // namespace webnnd::webidl

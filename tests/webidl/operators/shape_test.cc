@@ -1,0 +1,206 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/limits.h"
+#include "tests/webidl/operators/infer_text.h"
+
+namespace webnnd::webidl {
+namespace {
+
+constexpr uint32_t kMaxUint32 = 4294967295u;
+
+TEST(Concat, MatchingShapes_AddUpAlongTheAxis) {
+  ExpectOutcomes(
+      OperatorKind::kConcat,
+      {{"float32[2,3]", ConcatAttributes{.axis = 0}, "float32[2,3]"},
+       {"float32[2,3] float32[5,3]", ConcatAttributes{.axis = 0}, "float32[7,3]"},
+       {"float32[2,3] float32[2,1] float32[2,4]", ConcatAttributes{.axis = 1}, "float32[2,8]"},
+       {"uint4[3] uint4[4]", ConcatAttributes{}, "uint4[7]"},
+       {"", ConcatAttributes{},
+        "the number of tensors in inputs (0) is not in the range 1 to 1024"},
+       {"float32[2,3]", ConcatAttributes{.axis = 2},
+        "the axis (2) is not less than the rank of inputs (2)"},
+       {"float32[]", ConcatAttributes{},
+        "the rank of inputs[0] (0) is not in its allowed range (1 to 8)"},
+       {"float32[2] -", ConcatAttributes{}, "the required operand (inputs[1]) is absent"},
+       {"float32[2] float16[2]", ConcatAttributes{},
+        "the data type of inputs[1] (float16) is not that of inputs[0] (float32)"},
+       {"float32[2] float32[2,1]", ConcatAttributes{},
+        "the rank of inputs[1] (2) is not that of inputs[0] (1)"},
+       {"float32[2,3] float32[2,3] float32[3,4]", ConcatAttributes{.axis = 1},
+        "the shape of inputs[2] ([3,4]) differs from that of inputs[0] ([2,3]) beside the axis "
+        "(1)"}});
+}
+
+TEST(Concat, SumBeyondTheMaximum_IsRefused) {
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += "uint8[134217728] ";
+  EXPECT_EQ(
+      Infer(OperatorKind::kConcat, many),
+      "concat: the sum of the sizes along the axis (2281701376) is not a valid dimension (1 to "
+      "2147483647)");
+  EXPECT_EQ(Infer(OperatorKind::kConcat, "uint8[134217728] uint8[1]"),
+            "concat: the byte length of uint8[134217729] exceeds the maximum (134217728)");
+}
+
+TEST(Concat, ManyOperands_AreBounded) {
+  std::string many;
+  for (uint32_t i = 0; i < limits::kOperandsPerOperatorMax; ++i) many += "int8[1] ";
+  EXPECT_EQ(Infer(OperatorKind::kConcat, many), "int8[1024]");
+  EXPECT_EQ(Infer(OperatorKind::kConcat, many + "int8[1]"),
+            "concat: the number of operands (1025) exceeds the maximum (1024)");
+}
+
+TEST(Expand, BroadcastableShape_IsTaken) {
+  ExpectOutcomes(
+      OperatorKind::kExpand,
+      {{"float32[]", ExpandAttributes{{}}, "float32[]"},
+       {"float32[]", ExpandAttributes{{2, 3}}, "float32[2,3]"},
+       {"int8[3,1]", ExpandAttributes{{2, 3, 4}}, "int8[2,3,4]"},
+       {"float32[3]", ExpandAttributes{{2, 3}}, "float32[2,3]"},
+       {"float32[3]", ExpandAttributes{{3, 2}},
+        "the shape of input ([3]) is not broadcastable to newShape ([3,2])"},
+       {"float32[2,3]", ExpandAttributes{{3}},
+        "the shape of input ([2,3]) is not broadcastable to newShape ([3])"},
+       {"float32[2]", ExpandAttributes{{1}},
+        "the shape of input ([2]) is not broadcastable to newShape ([1])"},
+       {"float32[1]", ExpandAttributes{{0}}, "dimension 0 of the shape ([0]) is zero"},
+       {"float32[1]", ExpandAttributes{{kMaxUint32}},
+        "dimension 0 of the shape ([4294967295]) exceeds the maximum (2147483647)"},
+       {"float32[]", ExpandAttributes{{65536, 65536}},
+        "the byte length of float32[65536,65536] exceeds the maximum (134217728)"},
+       {"float32[]", ExpandAttributes{std::vector<uint32_t>(8, 1)}, "float32[1,1,1,1,1,1,1,1]"},
+       {"float32[]", ExpandAttributes{std::vector<uint32_t>(1000, 1)},
+        "the size of newShape (1000) exceeds the maximum (8)"}});
+}
+
+TEST(Reshape, SameElementCount_IsTaken) {
+  ExpectOutcomes(
+      OperatorKind::kReshape,
+      {{"float32[2,3]", ReshapeAttributes{{6}}, "float32[6]"},
+       {"float32[1,1]", ReshapeAttributes{{}}, "float32[]"},
+       {"float32[]", ReshapeAttributes{{1, 1}}, "float32[1,1]"},
+       {"uint4[2,3]", ReshapeAttributes{{3, 2}}, "uint4[3,2]"},
+       {"float32[8]", ReshapeAttributes{{1, 2, 1, 2, 1, 2, 1, 1}}, "float32[1,2,1,2,1,2,1,1]"},
+       {"float32[2,3]", ReshapeAttributes{{2, 4}},
+        "the element count of newShape (8) is not that of input (6)"},
+       {"float32[2]", ReshapeAttributes{{}},
+        "the element count of newShape (1) is not that of input (2)"},
+       {"float32[2,3]", ReshapeAttributes{{6, 0}}, "dimension 1 of the shape ([6,0]) is zero"},
+       {"float32[1]", ReshapeAttributes{std::vector<uint32_t>(9, 1)},
+        "the rank (9) of the shape exceeds the maximum (8)"},
+       // Nearly 2^93 elements: more than 64 bits count.
+       {"float32[1]", ReshapeAttributes{{2147483647, 2147483647, 2147483647}},
+        "the byte length of float32[2147483647,2147483647,2147483647] exceeds the maximum "
+        "(134217728)"},
+       // 2^32 elements, 0 modulo 2^32.
+       {"uint8[1]", ReshapeAttributes{{65536, 65536}},
+        "the byte length of uint8[65536,65536] exceeds the maximum (134217728)"}});
+}
+
+TEST(Slice, RangesWithinTheInput_AreTaken) {
+  const auto slice = [](std::vector<uint32_t> starts, std::vector<uint32_t> sizes) {
+    return SliceAttributes{.starts = std::move(starts), .sizes = std::move(sizes)};
+  };
+  const auto strided = [](uint32_t start, uint32_t size, uint32_t stride) {
+    return SliceAttributes{.starts = {start}, .sizes = {size}, .strides = {{stride}}};
+  };
+  ExpectOutcomes(
+      OperatorKind::kSlice,
+      {{"float32[4,5]", slice({0, 0}, {4, 5}), "float32[4,5]"},
+       {"float32[4,5]", slice({3, 1}, {1, 2}), "float32[1,2]"},
+       {"int4[7]", slice({1}, {5}), "int4[5]"},
+       {"float32[]", slice({}, {}), "float32[]"},
+       {"float32[10]", strided(0, 10, 1), "float32[10]"},
+       {"float32[10]", strided(0, 10, 3), "float32[4]"},
+       {"float32[10]", strided(1, 9, 3), "float32[3]"},
+       {"float32[10]", strided(2, 5, kMaxUint32), "float32[1]"},
+       {"float32[4,5]", slice({0}, {4, 5}), "the size of starts (1) is not the expected one (2)"},
+       {"float32[4,5]", slice({0, 0}, {4, 5, 6}),
+        "the size of sizes (3) is not the expected one (2)"},
+       {"float32[4]", SliceAttributes{{0}, {4}, std::vector<uint32_t>{}},
+        "the size of strides (0) is not the expected one (1)"},
+       {"float32[4,5]", slice({0, 0}, {4, 0}), "sizes[1] (0) is not greater than zero"},
+       {"float32[4]", strided(0, 4, 0), "strides[0] (0) is not greater than zero"},
+       {"float32[4]", slice({0}, {5}),
+        "starts[0] + sizes[0] (5) exceeds the size of input along that axis (4)"},
+       {"float32[4]", slice({4}, {1}),
+        "starts[0] + sizes[0] (5) exceeds the size of input along that axis (4)"},
+       // 1 modulo 2^32.
+       {"float32[4]", slice({kMaxUint32}, {2}),
+        "starts[0] + sizes[0] (4294967297) exceeds the size of input along that axis (4)"},
+       {"float32[4]", slice({2}, {kMaxUint32}),
+        "starts[0] + sizes[0] (4294967297) exceeds the size of input along that axis (4)"}});
+}
+
+TEST(Split, CountThatDivides_GivesEqualParts) {
+  const auto split = [](uint32_t count, uint32_t axis = 0) {
+    return SplitAttributes{.splits = count, .axis = axis};
+  };
+  ExpectOutcomes(
+      OperatorKind::kSplit,
+      {{"float32[6]", split(3), "float32[2] float32[2] float32[2]"},
+       {"float32[2,6]", split(2, 1), "float32[2,3] float32[2,3]"},
+       {"float32[6]", split(1), "float32[6]"},
+       {"float32[6]", split(4), "splits (4) does not divide the size of input along the axis (6)"},
+       {"float32[6]", split(12),
+        "splits (12) does not divide the size of input along the axis (6)"},
+       {"float32[6]", split(0),
+        "the number of tensors in splits (0) is not in the range 1 to 1024"},
+       {"float32[6]", split(kMaxUint32),
+        "the number of tensors in splits (4294967295) is not in the range 1 to 1024"},
+       {"float32[2050]", split(1025),
+        "the number of tensors in splits (1025) is not in the range 1 to 1024"},
+       {"float32[6]", split(2, 1), "the axis (1) is not less than the rank of input (1)"},
+       {"float32[]", split(1), "the rank of input (0) is not in its allowed range (1 to 8)"},
+       {"int4[6]", split(2),
+        "the data type of input (int4) is not one of its allowed data types (float32, float16, "
+        "int32, uint32, int64, uint64, int8, uint8)"}});
+}
+
+TEST(Split, SizesThatAddUp_GiveTheirParts) {
+  const auto split = [](std::vector<uint32_t> sizes, uint32_t axis = 0) {
+    return SplitAttributes{.splits = std::move(sizes), .axis = axis};
+  };
+  ExpectOutcomes(OperatorKind::kSplit,
+                 {{"float32[6]", split({1, 2, 3}), "float32[1] float32[2] float32[3]"},
+                  {"float32[6,2]", split({6}), "float32[6,2]"},
+                  {"float32[2,6]", split({5, 1}, 1), "float32[2,5] float32[2,1]"},
+                  {"float32[6]", split({}),
+                   "the number of tensors in splits (0) is not in the range 1 to 1024"},
+                  {"float32[6]", split({6, 0}), "splits[1] (0) is not greater than zero"},
+                  {"float32[6]", split({1, 2}),
+                   "the sum of splits (3) is not the size of input along the axis (6)"},
+                  // 6 modulo 2^32.
+                  {"float32[6]", split({kMaxUint32, 7}),
+                   "the sum of splits (4294967302) is not the size of input along the axis (6)"},
+                  {"float32[6]", split(std::vector<uint32_t>(1025, 1)),
+                   "the number of tensors in splits (1025) is not in the range 1 to 1024"}});
+}
+
+TEST(Transpose, Permutation_ReordersTheAxes) {
+  const auto transpose = [](std::vector<uint32_t> permutation) {
+    return TransposeAttributes{.permutation = std::move(permutation)};
+  };
+  ExpectOutcomes(
+      OperatorKind::kTranspose,
+      {{"float32[2,3,4]", TransposeAttributes{}, "float32[4,3,2]"},
+       {"float32[]", TransposeAttributes{}, "float32[]"},
+       {"float32[]", transpose({}), "float32[]"},
+       {"uint4[2,3,4]", transpose({1, 2, 0}), "uint4[3,4,2]"},
+       {"float32[2,3]", transpose({0, 1}), "float32[2,3]"},
+       {"float32[2,3]", transpose({0}), "the size of permutation (1) is not the expected one (2)"},
+       {"float32[2,3]", transpose({}), "the size of permutation (0) is not the expected one (2)"},
+       {"float32[2,3]", transpose({0, 1, 2}),
+        "the size of permutation (3) is not the expected one (2)"},
+       {"float32[2,3]", transpose({0, 2}),
+        "permutation[1] (2) is not less than the rank of input (2)"},
+       {"float32[2,3]", transpose({kMaxUint32, 0}),
+        "permutation[0] (4294967295) is not less than the rank of input (2)"},
+       {"float32[2,3]", transpose({1, 1}), "permutation[1] (1) is a duplicate"}});
+}
+
+}  // namespace
+}  // namespace webnnd::webidl
