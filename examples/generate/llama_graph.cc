@@ -1,0 +1,304 @@
+#include "examples/generate/llama_graph.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace webnnd::generate {
+namespace {
+
+using webnn::GraphBuilder;
+using webnn::Operand;
+using webnn::OperandDataType;
+using webnn::Shape;
+
+Result<Operand> FloatConstant(GraphBuilder& builder, const Shape& shape,
+                              std::span<const float> values) {
+  return builder.Constant(OperandDataType::kFloat32, shape, std::as_bytes(values));
+}
+
+Result<Operand> Int32Constant(GraphBuilder& builder, const Shape& shape,
+                              std::span<const int32_t> values) {
+  return builder.Constant(OperandDataType::kInt32, shape, std::as_bytes(values));
+}
+
+std::vector<int32_t> Iota(uint32_t count) {
+  std::vector<int32_t> values(count);
+  std::iota(values.begin(), values.end(), 0);
+  return values;
+}
+
+// What all layers need, made once from the position.
+struct Positional {
+  Operand cos;              // [rows, 1, 1, head_dim / 2]
+  Operand sin;              // The same.
+  Operand sign;             // [2, 1]: -1 and 1.
+  Operand mask;             // [rows, capacity]: 0 where the row may look, else very negative.
+  Operand scatter_indices;  // int32 [rows, kv_heads, 2]: (head, position).
+};
+
+struct Scalars {
+  Operand two;
+  Operand epsilon;
+  Operand attention_scale;
+};
+
+class LlamaBuilder {
+ public:
+  LlamaBuilder(const std::shared_ptr<webnn::Context>& context, const ModelConfig& config,
+               const DeviceWeights& weights, GraphSize size)
+      : builder_(context),
+        config_(config),
+        weights_(weights),
+        rows_(size.rows),
+        capacity_(size.capacity) {}
+
+  Result<webnn::Future<std::shared_ptr<webnn::Graph>>> Build() {
+    ASSIGN_OR_RETURN(Operand ids, builder_.Input(kIdsInput, OperandDataType::kInt32, {rows_}));
+    ASSIGN_OR_RETURN(Operand position,
+                     builder_.Input(kPositionInput, OperandDataType::kInt32, {1}));
+    ASSIGN_OR_RETURN(Positional positional, MakePositional(position));
+    ASSIGN_OR_RETURN(Scalars scalars, MakeScalars());
+    ASSIGN_OR_RETURN(Operand embedding, builder_.Constant(*weights_.embedding));
+
+    ASSIGN_OR_RETURN(Operand x, builder_.Gather(embedding, ids, {.axis = 0}));
+    for (uint32_t layer = 0; layer < config_.layer_count; ++layer) {
+      ASSIGN_OR_RETURN(x, Layer(x, layer, positional, scalars));
+    }
+    if (rows_ > 1) {
+      ASSIGN_OR_RETURN(Operand last_row,
+                       builder_.Input(kLastRowInput, OperandDataType::kInt32, {1}));
+      ASSIGN_OR_RETURN(x, builder_.Gather(x, last_row, {.axis = 0}));
+    }
+    ASSIGN_OR_RETURN(x, RmsNorm(x, *weights_.final_norm, scalars));
+    Operand head = embedding;
+    if (weights_.head != weights_.embedding) {
+      ASSIGN_OR_RETURN(head, builder_.Constant(*weights_.head));
+    }
+    ASSIGN_OR_RETURN(Operand logits, builder_.Gemm(x, head, {.b_transpose = true}));
+    outputs_.emplace(kLogitsOutput, logits);
+    return builder_.Build(outputs_);
+  }
+
+ private:
+  Result<Scalars> MakeScalars() {
+    const auto kType = OperandDataType::kFloat32;
+    double scale = 1 / std::sqrt(static_cast<double>(config_.head_dim));
+    ASSIGN_OR_RETURN(Operand two, builder_.Constant(kType, 2.0));
+    ASSIGN_OR_RETURN(Operand epsilon,
+                     builder_.Constant(kType, static_cast<double>(config_.norm_epsilon)));
+    ASSIGN_OR_RETURN(Operand attention_scale, builder_.Constant(kType, scale));
+    return Scalars{two, epsilon, attention_scale};
+  }
+
+  // The rows' positions: int32 [rows].
+  Result<Operand> RowPositions(const Operand& position) {
+    if (rows_ == 1) return position;
+    ASSIGN_OR_RETURN(Operand offsets, Int32Constant(builder_, {rows_}, Iota(rows_)));
+    return builder_.Add(offsets, position);
+  }
+
+  Result<Positional> MakePositional(const Operand& position) {
+    ASSIGN_OR_RETURN(Operand positions, RowPositions(position));
+    ASSIGN_OR_RETURN(Operand cos, RopeTable(*weights_.rope_cos, positions));
+    ASSIGN_OR_RETURN(Operand sin, RopeTable(*weights_.rope_sin, positions));
+    const float kSigns[] = {-1, 1};
+    ASSIGN_OR_RETURN(Operand sign, FloatConstant(builder_, {2, 1}, kSigns));
+    ASSIGN_OR_RETURN(Operand mask, Mask(positions));
+    ASSIGN_OR_RETURN(Operand indices, ScatterIndices(positions));
+    return Positional{cos, sin, sign, mask, indices};
+  }
+
+  Result<Operand> RopeTable(const webnn::Tensor& table, const Operand& positions) {
+    ASSIGN_OR_RETURN(Operand constant, builder_.Constant(table));
+    ASSIGN_OR_RETURN(Operand gathered, builder_.Gather(constant, positions, {.axis = 0}));
+    return builder_.Reshape(gathered, {rows_, 1, 1, config_.head_dim / 2});
+  }
+
+  Result<Operand> Mask(const Operand& positions) {
+    ASSIGN_OR_RETURN(Operand columns, Int32Constant(builder_, {1, capacity_}, Iota(capacity_)));
+    ASSIGN_OR_RETURN(Operand row_positions, builder_.Reshape(positions, {rows_, 1}));
+    ASSIGN_OR_RETURN(Operand beyond, builder_.Greater(columns, row_positions));
+    // Finite, so that no row can become NaN; as small as it gets, so that exp gives 0.
+    double lowest = std::numeric_limits<float>::lowest();
+    ASSIGN_OR_RETURN(Operand hidden, builder_.Constant(OperandDataType::kFloat32, lowest));
+    ASSIGN_OR_RETURN(Operand visible, builder_.Constant(OperandDataType::kFloat32, 0.0));
+    return builder_.Where(beyond, hidden, visible);
+  }
+
+  Result<Operand> ScatterIndices(const Operand& positions) {
+    const uint32_t heads = config_.key_value_head_count;
+    std::vector<int32_t> head_of_row;
+    for (uint32_t row = 0; row < rows_; ++row) {
+      for (uint32_t head = 0; head < heads; ++head) {
+        head_of_row.push_back(static_cast<int32_t>(head));
+      }
+    }
+    ASSIGN_OR_RETURN(Operand head_indices, Int32Constant(builder_, {rows_, heads, 1}, head_of_row));
+    ASSIGN_OR_RETURN(Operand column, builder_.Reshape(positions, {rows_, 1, 1}));
+    ASSIGN_OR_RETURN(Operand positions_of_heads, builder_.Expand(column, {rows_, heads, 1}));
+    return builder_.Concat({head_indices, positions_of_heads}, 2);
+  }
+
+  // gain * x / sqrt(mean(x^2) + epsilon) over the last axis of [n, hidden].
+  Result<Operand> RmsNorm(const Operand& x, const webnn::Tensor& gain, const Scalars& scalars) {
+    ASSIGN_OR_RETURN(Operand gain_constant, builder_.Constant(gain));
+    ASSIGN_OR_RETURN(Operand squares, builder_.Pow(x, scalars.two));
+    ASSIGN_OR_RETURN(Operand mean, builder_.ReduceMean(squares, {.axes = std::vector<uint32_t>{1},
+                                                                 .keep_dimensions = true}));
+    ASSIGN_OR_RETURN(Operand shifted, builder_.Add(mean, scalars.epsilon));
+    ASSIGN_OR_RETURN(Operand root, builder_.Sqrt(shifted));
+    ASSIGN_OR_RETURN(Operand normalized, builder_.Div(x, root));
+    return builder_.Mul(gain_constant, normalized);
+  }
+
+  // x W^T for W [out, in].
+  Result<Operand> Project(const Operand& x, const webnn::Tensor& weight) {
+    ASSIGN_OR_RETURN(Operand constant, builder_.Constant(weight));
+    return builder_.Gemm(x, constant, {.b_transpose = true});
+  }
+
+  // Rotates the pairs (j, j + head_dim / 2) of each head: [rows, heads * head_dim] to
+  // [rows, heads, head_dim]. The operators are those that web frameworks emit, in their order, so
+  // that a service which knows the pattern runs one kernel.
+  Result<Operand> Rotate(const Operand& x, uint32_t heads, const Positional& positional) {
+    const Shape halves_shape = {rows_, heads, 2, config_.head_dim / 2};
+    const Shape heads_shape = {rows_, heads, config_.head_dim};
+    ASSIGN_OR_RETURN(Operand halves, builder_.Reshape(x, halves_shape));
+    ASSIGN_OR_RETURN(std::vector<Operand> split, builder_.Split(halves, 2u, {.axis = 2}));
+    ASSIGN_OR_RETURN(Operand swapped, builder_.Concat({split[1], split[0]}, 2));
+    ASSIGN_OR_RETURN(Operand straight, builder_.Mul(halves, positional.cos));
+    ASSIGN_OR_RETURN(Operand crossed, builder_.Mul(swapped, positional.sin));
+    ASSIGN_OR_RETURN(Operand signed_crossed, builder_.Mul(crossed, positional.sign));
+    ASSIGN_OR_RETURN(Operand straight_heads, builder_.Reshape(straight, heads_shape));
+    ASSIGN_OR_RETURN(Operand crossed_heads, builder_.Reshape(signed_crossed, heads_shape));
+    return builder_.Add(straight_heads, crossed_heads);
+  }
+
+  // Writes `rows` [rows, kv_heads, head_dim] into the cache at their positions; names both ends.
+  Result<Operand> UpdateCache(const std::string& past_name, const std::string& present_name,
+                              const Operand& rows, const Positional& positional) {
+    const Shape cache = {config_.key_value_head_count, capacity_, config_.head_dim};
+    ASSIGN_OR_RETURN(Operand past, builder_.Input(past_name, OperandDataType::kFloat32, cache));
+    ASSIGN_OR_RETURN(Operand present, builder_.ScatterND(past, positional.scatter_indices, rows));
+    outputs_.emplace(present_name, present);
+    return present;
+  }
+
+  // Query heads that share a key/value head are rows of one matrix, so that nothing is repeated:
+  // [rows, heads, head_dim] to [kv_heads, group * rows, head_dim].
+  Result<Operand> GroupHeads(const Operand& query) {
+    Operand by_head = query;
+    if (rows_ > 1) {
+      ASSIGN_OR_RETURN(by_head,
+                       builder_.Transpose(query, {.permutation = std::vector<uint32_t>{1, 0, 2}}));
+    }
+    return builder_.Reshape(by_head,
+                            {config_.key_value_head_count, group_size() * rows_, config_.head_dim});
+  }
+
+  // The reverse: to [rows, heads * head_dim].
+  Result<Operand> UngroupHeads(const Operand& grouped) {
+    if (rows_ == 1) return builder_.Reshape(grouped, {1, config_.query_width()});
+    ASSIGN_OR_RETURN(Operand by_head,
+                     builder_.Reshape(grouped, {config_.head_count, rows_, config_.head_dim}));
+    ASSIGN_OR_RETURN(Operand by_row,
+                     builder_.Transpose(by_head, {.permutation = std::vector<uint32_t>{1, 0, 2}}));
+    return builder_.Reshape(by_row, {rows_, config_.query_width()});
+  }
+
+  // softmax(q k^T * scale + mask) v.
+  Result<Operand> Attend(const Operand& query, const Operand& keys, const Operand& values,
+                         const Positional& positional, const Scalars& scalars) {
+    const uint32_t kv_heads = config_.key_value_head_count;
+    const Shape masked_shape = {kv_heads, group_size(), rows_, capacity_};
+    const Shape scores_shape = {kv_heads, group_size() * rows_, capacity_};
+    ASSIGN_OR_RETURN(Operand grouped, GroupHeads(query));
+    ASSIGN_OR_RETURN(Operand keys_transposed,
+                     builder_.Transpose(keys, {.permutation = std::vector<uint32_t>{0, 2, 1}}));
+    ASSIGN_OR_RETURN(Operand products, builder_.Matmul(grouped, keys_transposed));
+    ASSIGN_OR_RETURN(Operand scaled, builder_.Mul(products, scalars.attention_scale));
+    ASSIGN_OR_RETURN(Operand by_row, builder_.Reshape(scaled, masked_shape));
+    ASSIGN_OR_RETURN(Operand masked, builder_.Add(by_row, positional.mask));
+    ASSIGN_OR_RETURN(Operand probabilities, builder_.Softmax(masked, 3));
+    ASSIGN_OR_RETURN(Operand scores, builder_.Reshape(probabilities, scores_shape));
+    ASSIGN_OR_RETURN(Operand attended, builder_.Matmul(scores, values));
+    return UngroupHeads(attended);
+  }
+
+  Result<Operand> Attention(const Operand& x, uint32_t index, const Positional& positional,
+                            const Scalars& scalars) {
+    const DeviceLayer& layer = weights_.layers[index];
+    ASSIGN_OR_RETURN(Operand query, Project(x, *layer.query));
+    ASSIGN_OR_RETURN(Operand key, Project(x, *layer.key));
+    ASSIGN_OR_RETURN(Operand value, Project(x, *layer.value));
+    ASSIGN_OR_RETURN(query, Rotate(query, config_.head_count, positional));
+    ASSIGN_OR_RETURN(key, Rotate(key, config_.key_value_head_count, positional));
+    ASSIGN_OR_RETURN(
+        value, builder_.Reshape(value, {rows_, config_.key_value_head_count, config_.head_dim}));
+    ASSIGN_OR_RETURN(Operand keys,
+                     UpdateCache(PastKeyName(index), PresentKeyName(index), key, positional));
+    ASSIGN_OR_RETURN(Operand values,
+                     UpdateCache(PastValueName(index), PresentValueName(index), value, positional));
+    ASSIGN_OR_RETURN(Operand attended, Attend(query, keys, values, positional, scalars));
+    return Project(attended, *layer.attention_output);
+  }
+
+  // down(silu(gate(x)) * up(x)).
+  Result<Operand> GatedMlp(const Operand& x, const DeviceLayer& layer) {
+    ASSIGN_OR_RETURN(Operand gate, Project(x, *layer.gate));
+    ASSIGN_OR_RETURN(Operand up, Project(x, *layer.up));
+    ASSIGN_OR_RETURN(Operand sigmoid, builder_.Sigmoid(gate));
+    ASSIGN_OR_RETURN(Operand silu, builder_.Mul(gate, sigmoid));
+    ASSIGN_OR_RETURN(Operand gated, builder_.Mul(silu, up));
+    return Project(gated, *layer.down);
+  }
+
+  Result<Operand> Layer(const Operand& x, uint32_t index, const Positional& positional,
+                        const Scalars& scalars) {
+    const DeviceLayer& layer = weights_.layers[index];
+    ASSIGN_OR_RETURN(Operand normalized, RmsNorm(x, *layer.attention_norm, scalars));
+    ASSIGN_OR_RETURN(Operand attention, Attention(normalized, index, positional, scalars));
+    ASSIGN_OR_RETURN(Operand middle, builder_.Add(x, attention));
+    ASSIGN_OR_RETURN(normalized, RmsNorm(middle, *layer.mlp_norm, scalars));
+    ASSIGN_OR_RETURN(Operand mlp, GatedMlp(normalized, layer));
+    return builder_.Add(middle, mlp);
+  }
+
+  uint32_t group_size() const { return config_.head_count / config_.key_value_head_count; }
+
+  GraphBuilder builder_;
+  const ModelConfig& config_;
+  const DeviceWeights& weights_;
+  const uint32_t rows_;
+  const uint32_t capacity_;
+  webnn::NamedOperands outputs_;
+};
+
+}  // namespace
+
+std::string PastKeyName(uint32_t layer) { return fmt::format("past_key_{}", layer); }
+std::string PastValueName(uint32_t layer) { return fmt::format("past_value_{}", layer); }
+std::string PresentKeyName(uint32_t layer) { return fmt::format("present_key_{}", layer); }
+std::string PresentValueName(uint32_t layer) { return fmt::format("present_value_{}", layer); }
+
+Result<std::shared_ptr<webnn::Graph>> BuildLlamaGraph(
+    webnn::ML& ml, const std::shared_ptr<webnn::Context>& context, const ModelConfig& config,
+    const DeviceWeights& weights, GraphSize size) {
+  LlamaBuilder builder(context, config, weights, size);
+  auto building = builder.Build();
+  auto graph = building.ok() ? ml.Wait(*building)
+                             : Result<std::shared_ptr<webnn::Graph>>(std::move(building).error());
+  if (!graph.ok()) {
+    return std::move(graph).error().AddContext(
+        fmt::format("building the graph for {} tokens", size.rows));
+  }
+  return graph;
+}
+
+}  // namespace webnnd::generate

@@ -1,0 +1,44 @@
+// A Llama decoder as a WebNN graph.
+#ifndef WEBNND_EXAMPLES_GENERATE_LLAMA_GRAPH_H_
+#define WEBNND_EXAMPLES_GENERATE_LLAMA_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "client/webnn.h"
+#include "examples/generate/config.h"
+#include "examples/generate/device_weights.h"
+
+namespace webnnd::generate {
+
+struct GraphSize {
+  uint32_t rows;      // Tokens that one dispatch takes.
+  uint32_t capacity;  // Positions that the key/value caches have room for.
+};
+
+// Names of the graph's inputs and outputs.
+inline constexpr char kIdsInput[] = "ids";            // int32 [rows]
+inline constexpr char kPositionInput[] = "position";  // int32 [1]: of the first row.
+// int32 [1]: the row whose logits are wanted. Only where rows > 1.
+inline constexpr char kLastRowInput[] = "last_row";
+inline constexpr char kLogitsOutput[] = "logits";  // float32 [1, vocabulary]
+// float32 [key/value heads, capacity, head_dim], one each per layer. The present is the past with
+// the rows of this dispatch written at their positions.
+std::string PastKeyName(uint32_t layer);
+std::string PastValueName(uint32_t layer);
+std::string PresentKeyName(uint32_t layer);
+std::string PresentValueName(uint32_t layer);
+
+// Builds the graph from primitive operators. A row attends to the positions up to its own; what the
+// caches hold beyond is masked, so it may be anything finite. Where fewer tokens than rows are
+// left, the surplus rows write behind the last position, and later dispatches write over it:
+// position + rows must not exceed the capacity.
+Result<std::shared_ptr<webnn::Graph>> BuildLlamaGraph(
+    webnn::ML& ml, const std::shared_ptr<webnn::Context>& context, const ModelConfig& config,
+    const DeviceWeights& weights, GraphSize size);
+
+}  // namespace webnnd::generate
+
+#endif  // WEBNND_EXAMPLES_GENERATE_LLAMA_GRAPH_H_
