@@ -32,7 +32,8 @@ Where the work is done:
   --in-process        no daemon and no sandbox: the service runs inside this program
 
 Turning one thing off, to measure it or to search for a fault:
-  --no-fusion         macro-operators run as the primitives they are made of
+  --no-fusion         macro-operators run as the primitives they are made of (the service
+                      fuses none so far: this changes nothing yet)
   --no-binding-cache  every dispatch binds its tensors anew
   --host-kv           the key/value caches cross the socket at every token
 )";
