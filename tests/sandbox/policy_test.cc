@@ -136,6 +136,8 @@ TEST_P(Policy, CallThatBreaksACondition_IsRefused) {
     if (!ExistsHere(rule)) continue;
     for (size_t i = 0; i < rule.conditions.size() && rule.conditions[i].mask != 0; ++i) {
       std::optional<Arguments> arguments = Violating(rules, rule, i);
+      // The complement of a rule that denies may be the rule that allows, tried above.
+      if (!arguments && rule.action == RuleAction::kDeny) continue;
       ASSERT_TRUE(arguments.has_value()) << rule.name << " allows everything";
       const SyscallRule* other = RuleFor(rules, rule.name, *arguments);
       Outcome expected = other == nullptr ? Outcome{Outcome::kKilled, SIGSYS}
