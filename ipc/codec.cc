@@ -863,8 +863,8 @@ Decoded<Message> DecodeFrame(std::span<const std::byte> frame, std::deque<Unique
     kj::ArrayPtr<const capnp::word> segment(reinterpret_cast<const capnp::word*>(body.data()),
                                             body.size() / kWordBytes);
     capnp::ReaderOptions options;
-    // An honest message is read once from end to end: no word may count twice.
-    options.traversalLimitInWords = segment.size();
+    // An honest message is read once from end to end, and only its root pointer counts twice.
+    options.traversalLimitInWords = segment.size() + 1;
     options.nestingLimit = limits::kDecodeNestingMax;
     capnp::SegmentArrayMessageReader reader(kj::arrayPtr(&segment, 1), options);
     Decoder decoder(descriptors);

@@ -1,0 +1,673 @@
+#include "ipc/codec.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <tuple>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "tests/ipc/random.h"
+#include "tests/ipc/sample_messages.h"
+
+namespace webnnd::ipc {
+namespace {
+
+// --- Comparing messages field by field
+// ------------------------------------------------------------
+auto Fields(const Hello& m) {
+  return std::tie(m.schema_hash, m.up_arena, m.up_bytes, m.down_arena, m.down_bytes);
+}
+auto Fields(const CreateContext& m) {
+  return std::tie(m.context, m.power_preference, m.accelerated, m.fusion, m.constant_folding,
+                  m.binding_cache);
+}
+auto Fields(const DestroyContext& m) { return std::tie(m.context); }
+auto Fields(const CreateTensor& m) {
+  return std::tie(m.context, m.tensor, m.descriptor, m.readable, m.writable);
+}
+auto Fields(const CreateConstantTensor& m) {
+  return std::tie(m.context, m.tensor, m.descriptor, m.data);
+}
+auto Fields(const DestroyTensor& m) { return std::tie(m.tensor); }
+auto Fields(const WriteTensor& m) { return std::tie(m.tensor, m.data); }
+auto Fields(const ReadTensor& m) { return std::tie(m.tensor, m.request, m.destination); }
+auto Fields(const CreateBuilder& m) { return std::tie(m.context, m.builder); }
+auto Fields(const DestroyBuilder& m) { return std::tie(m.builder); }
+auto Fields(const AddInputs& m) { return std::tie(m.builder, m.inputs); }
+auto Fields(const AddConstant& m) { return std::tie(m.builder, m.operand, m.descriptor, m.data); }
+auto Fields(const AddConstantTensor& m) { return std::tie(m.builder, m.operand, m.tensor); }
+auto Fields(const AddOperators& m) { return std::tie(m.builder, m.operators); }
+auto Fields(const Build& m) { return std::tie(m.builder, m.graph, m.inputs, m.outputs); }
+auto Fields(const DestroyGraph& m) { return std::tie(m.graph); }
+auto Fields(const Dispatch& m) { return std::tie(m.graph, m.inputs, m.outputs); }
+auto Fields(const Goodbye& m) { return std::tie(m.message); }
+auto Fields(const ContextCreated& m) {
+  return std::tie(m.context, m.error, m.accelerated, m.device_name, m.max_tensor_byte_length);
+}
+auto Fields(const ContextLost& m) { return std::tie(m.context, m.message); }
+auto Fields(const TensorCreated& m) { return std::tie(m.tensor, m.error); }
+auto Fields(const GraphBuilt& m) { return std::tie(m.graph, m.error, m.kernel_count); }
+auto Fields(const TensorRead& m) { return std::tie(m.request, m.error, m.length, m.bytes); }
+auto Fields(const Acknowledge& m) { return std::tie(m.sequence); }
+
+auto Fields(const InlinePayload& p) { return std::tie(p.bytes); }
+auto Fields(const ArenaPayload& p) { return std::tie(p.offset, p.length, p.sequence); }
+auto Fields(const FilePayload& p) { return std::tie(p.file, p.offset, p.length); }
+auto Fields(const InlineDestination&) { return std::tuple<>(); }
+auto Fields(const ArenaDestination& d) { return std::tie(d.offset, d.length); }
+auto Fields(const FileDestination& d) { return std::tie(d.file, d.length); }
+
+template <class T>
+bool Same(const T& a, const T& b) {
+  return a == b;
+}
+bool Same(const UniqueFd& a, const UniqueFd& b) {
+  struct stat stat_a {};
+  struct stat stat_b {};
+  return a.valid() == b.valid() &&
+         (!a.valid() || (fstat(a.get(), &stat_a) == 0 && fstat(b.get(), &stat_b) == 0 &&
+                         stat_a.st_ino == stat_b.st_ino));
+}
+template <class... Ts>
+bool Same(const std::variant<Ts...>& a, const std::variant<Ts...>& b);
+
+template <class Tuple, size_t... kIs>
+std::vector<bool> SameEach(const Tuple& a, const Tuple& b, std::index_sequence<kIs...>) {
+  return {Same(std::get<kIs>(a), std::get<kIs>(b))...};
+}
+// Per field, whether it is the same in both.
+template <class M>
+std::vector<bool> SameFields(const M& a, const M& b) {
+  auto fields_a = Fields(a);
+  auto fields_b = Fields(b);
+  return SameEach(fields_a, fields_b,
+                  std::make_index_sequence<std::tuple_size_v<decltype(fields_a)>>());
+}
+template <class... Ts>
+bool Same(const std::variant<Ts...>& a, const std::variant<Ts...>& b) {
+  if (a.index() != b.index()) return false;
+  return std::visit(
+      [&](const auto& value) {
+        auto same = SameFields(value, std::get<std::decay_t<decltype(value)>>(b));
+        return std::find(same.begin(), same.end(), false) == same.end();
+      },
+      a);
+}
+
+// --- Round trips
+// ---------------------------------------------------------------------------------- The codec of
+// either direction under one name.
+template <class Message>
+struct Codec;
+template <>
+struct Codec<ClientMessage> {
+  static std::vector<ClientMessage> Samples() { return SampleClientMessages(); }
+  static constexpr auto kDecode = DecodeClientMessage;
+};
+template <>
+struct Codec<ServiceMessage> {
+  static std::vector<ServiceMessage> Samples() { return SampleServiceMessages(); }
+  static constexpr auto kDecode = DecodeServiceMessage;
+};
+
+// Decodes from memory of exactly the frame's size, so that sanitizers see any byte read beyond.
+template <class Message>
+Result<Message, BadMessage> Decode(std::span<const std::byte> frame,
+                                   std::deque<UniqueFd>& descriptors) {
+  std::unique_ptr<std::byte[]> copy(new std::byte[frame.size()]);
+  std::copy(frame.begin(), frame.end(), copy.get());
+  return Codec<Message>::kDecode({copy.get(), frame.size()}, descriptors);
+}
+template <class Message = ClientMessage>
+Result<Message, BadMessage> Decode(Frame frame) {
+  std::deque<UniqueFd> descriptors;
+  for (UniqueFd& fd : frame.descriptors) descriptors.push_back(std::move(fd));
+  return Decode<Message>(frame.bytes, descriptors);
+}
+
+template <class Message>
+class CodecTest : public testing::Test {};
+using Directions = testing::Types<ClientMessage, ServiceMessage>;
+TYPED_TEST_SUITE(CodecTest, Directions);
+
+TYPED_TEST(CodecTest, RoundTrip_KeepsEveryField) {
+  auto originals = Codec<TypeParam>::Samples();
+  auto samples = Codec<TypeParam>::Samples();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    auto decoded = Decode<TypeParam>(Encode(std::move(samples[i])));
+    ASSERT_TRUE(decoded.ok()) << "sample " << i << ": " << decoded.error().message;
+    EXPECT_TRUE(Same(*decoded, originals[i])) << "sample " << i;
+  }
+}
+
+TYPED_TEST(CodecTest, Samples_HaveEveryTypeAndNoFieldAtItsDefault) {
+  std::set<size_t> seen;
+  for (const TypeParam& sample : Codec<TypeParam>::Samples()) {
+    if (!seen.insert(sample.index()).second) continue;
+    std::visit(
+        [&](const auto& message) {
+          for (bool same : SameFields(message, std::decay_t<decltype(message)>())) {
+            EXPECT_FALSE(same) << "type " << sample.index();
+          }
+        },
+        sample);
+  }
+  EXPECT_EQ(seen.size(), std::variant_size_v<TypeParam>);
+}
+
+TEST(Codec, Operators_RoundTripInEveryFilling) {
+  for (Filling filling : kFillings) {
+    for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
+      webidl::Operator op = MakeOperator(static_cast<webidl::OperatorKind>(kind), filling);
+      auto decoded = Decode(Encode(AddOperators{{1, 1}, {op}}));
+      ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+      EXPECT_EQ(std::get<AddOperators>(*decoded).operators, std::vector<webidl::Operator>{op})
+          << webidl::OperatorName(op.kind);
+    }
+  }
+}
+
+TEST(Codec, Descriptors_TravelInTheOrderOfTheFields) {
+  Hello hello{CurrentSchemaHash(), MakeSampleFile(), limits::kArenaBytesMin, MakeSampleFile(),
+              limits::kArenaBytesMin};
+  UniqueFd up = hello.up_arena.Duplicate();
+  UniqueFd down = hello.down_arena.Duplicate();
+  auto decoded = Decode(Encode(std::move(hello)));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_TRUE(Same(std::get<Hello>(*decoded).up_arena, up));
+  EXPECT_TRUE(Same(std::get<Hello>(*decoded).down_arena, down));
+  EXPECT_FALSE(Same(up, down));
+}
+
+TEST(Codec, Descriptors_OfLaterMessagesStay) {
+  Frame frame = Encode(WriteTensor{{2, 1}, Payload(FilePayload{MakeSampleFile(), 0, 1})});
+  std::deque<UniqueFd> descriptors;
+  descriptors.push_back(std::move(frame.descriptors[0]));
+  descriptors.push_back(MakeSampleFile());
+  ASSERT_TRUE(Decode<ClientMessage>(frame.bytes, descriptors).ok());
+  EXPECT_EQ(descriptors.size(), 1u);
+}
+
+TEST(Codec, EncodedBytesMax_IsABound) {
+  for (Filling filling : kFillings) {
+    for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
+      webidl::Operator op = MakeOperator(static_cast<webidl::OperatorKind>(kind), filling);
+      size_t empty = Encode(AddOperators{{1, 1}, {}}).bytes.size();
+      size_t one = Encode(AddOperators{{1, 1}, {op}}).bytes.size();
+      EXPECT_LE(one - empty, EncodedBytesMax(op));
+    }
+  }
+  webidl::OperandDataType type = webidl::OperandDataType::kFloat32;
+  std::vector<GraphInput> inputs = {
+      {1, "", {type, {}}},
+      {1, std::string(512, 'x'), {type, std::vector<webidl::Dimension>(64, 5u)}},
+      {1, "x", {type, {webidl::DynamicDimension{std::string(512, 'n'), 2, 1}}}}};
+  for (const GraphInput& input : inputs) {
+    size_t empty = Encode(AddInputs{{1, 1}, {}}).bytes.size();
+    EXPECT_LE(Encode(AddInputs{{1, 1}, {input}}).bytes.size() - empty, EncodedBytesMax(input));
+  }
+}
+
+TEST(Codec, Encode_AFullChunkOfTheLargestOperators_FitsIntoAFrame) {
+  webidl::Operator op = MakeOperator(webidl::OperatorKind::kConcat, Filling::kFull);
+  op.operands.assign(limits::kOperandsPerOperatorMax, 1);
+  op.label.assign(limits::kLabelBytesMax, 'l');
+  AddOperators message{{1, 1}, {}};
+  size_t bytes = 0;
+  while (message.operators.size() < limits::kOperatorsPerChunk &&
+         bytes + EncodedBytesMax(op) <= kChunkBytesMax) {
+    bytes += EncodedBytesMax(op);
+    message.operators.push_back(op);
+  }
+  size_t count = message.operators.size();
+  EXPECT_GT(count, 200u);
+  auto decoded = Decode(Encode(std::move(message)));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(std::get<AddOperators>(*decoded).operators.size(), count);
+}
+
+TEST(Codec, Encode_CutsTextsOfErrorsToTheLimits) {
+  std::string long_text(limits::kErrorTextBytesMax - 1, 'x');
+  long_text += "é and more";
+  auto decoded = Decode<ServiceMessage>(Encode(ServiceMessage(Goodbye{long_text})));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(std::get<Goodbye>(*decoded).message, std::string(limits::kErrorTextBytesMax - 1, 'x'));
+
+  Error error(Cause::kInternal, "not UTF-8 \xff.");
+  for (uint32_t i = 0; i < 2 * limits::kErrorContextMax; ++i) error.AddContext(long_text);
+  decoded = Decode<ServiceMessage>(Encode(ServiceMessage(TensorCreated{{1, 1}, error})));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  const Error& got = *std::get<TensorCreated>(*decoded).error;
+  EXPECT_EQ(got.message(), "not UTF-8 ?.");
+  EXPECT_EQ(got.context().size(), limits::kErrorContextMax);
+}
+
+TEST(Codec, Dispatch_IsSmall) {
+  // Header, root pointer, union, struct; then 8 bytes a tensor.
+  EXPECT_EQ(Encode(Dispatch{{1, 1}, {{2, 1}}, {{3, 1}}}).bytes.size(), 72u);
+  // What a message of one handle costs, as a dispatch of a binding will be.
+  EXPECT_LT(Encode(DestroyGraph{{1, 1}}).bytes.size(), 64u);
+}
+
+TEST(Codec, SchemaHash_IsThere) { EXPECT_NE(CurrentSchemaHash(), SchemaHash{}); }
+
+// --- Refusals
+// -------------------------------------------------------------------------------------
+
+// Writes segments word by word, as the encoding of Cap'n Proto has them.
+class Segment {
+ public:
+  Segment& Word(uint64_t word) {
+    words_.push_back(word);
+    return *this;
+  }
+  // `offset` counts words from the end of this one to the struct.
+  Segment& Struct(uint32_t offset, uint16_t data_words, uint16_t pointers) {
+    return Word(static_cast<uint64_t>(offset) << 2 | static_cast<uint64_t>(data_words) << 32 |
+                static_cast<uint64_t>(pointers) << 48);
+  }
+  // Element size codes: 0 void, 2 byte, 4 four bytes, 5 eight bytes, 6 pointer, 7 composite, where
+  // `count` counts words.
+  Segment& List(uint32_t offset, uint32_t code, uint32_t count) {
+    return Word(1 | static_cast<uint64_t>(offset) << 2 | static_cast<uint64_t>(code) << 32 |
+                static_cast<uint64_t>(count) << 35);
+  }
+  // The first word of a composite list: how many elements of which shape.
+  Segment& ElementTag(uint32_t count, uint16_t data_words, uint16_t pointers) {
+    return Struct(count, data_words, pointers);
+  }
+  Segment& Words(size_t count, uint64_t word) {
+    words_.insert(words_.end(), count, word);
+    return *this;
+  }
+
+  std::vector<std::byte> Bytes() const {
+    std::vector<std::byte> bytes(kFrameHeaderBytes + words_.size() * 8);
+    auto count = static_cast<uint32_t>(words_.size());
+    std::memcpy(bytes.data() + 4, &count, sizeof(count));
+    std::memcpy(bytes.data() + kFrameHeaderBytes, words_.data(), words_.size() * 8);
+    return bytes;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+// The root: the union's tag, and a pointer to a struct right behind.
+Segment Message(uint16_t tag, uint16_t data_words, uint16_t pointers) {
+  return Segment().Struct(0, 1, 1).Word(tag).Struct(0, data_words, pointers);
+}
+
+constexpr uint16_t kTagCreateContext = 1;
+constexpr uint16_t kTagAddOperators = 13;
+constexpr uint16_t kTagDispatch = 16;
+constexpr uint64_t kHandle = (1ull << 32) | 5;
+
+template <class M = ClientMessage>
+std::string Refusal(std::span<const std::byte> frame) {
+  std::deque<UniqueFd> descriptors;
+  for (int i = 0; i < 2; ++i) descriptors.push_back(MakeSampleFile());
+  auto decoded = Decode<M>(frame, descriptors);
+  return decoded.ok() ? "accepted" : decoded.error().message;
+}
+
+using testing::AssertionResult;
+
+AssertionResult Contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "\"" << text << "\" does not say \"" << part << "\"";
+}
+
+// Overwrites the 16-bit words in which two encodings differ.
+std::vector<std::byte> PatchWhereDifferent(const Frame& a, const Frame& b, uint16_t value) {
+  std::vector<std::byte> bytes = a.bytes;
+  EXPECT_EQ(a.bytes.size(), b.bytes.size());
+  int patched = 0;
+  for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    if (a.bytes[i] == b.bytes[i] && a.bytes[i + 1] == b.bytes[i + 1]) continue;
+    std::memcpy(bytes.data() + i, &value, sizeof(value));
+    ++patched;
+  }
+  EXPECT_EQ(patched, 1);
+  return bytes;
+}
+
+TEST(Decode, HandWrittenMessages_AreUnderstood) {
+  // The tests below write messages by hand; this one shows that they are wrong only in one thing.
+  auto dispatch = Message(kTagDispatch, 1, 2).Word(kHandle).List(1, 5, 1).List(1, 5, 1);
+  dispatch.Word(kHandle).Word(kHandle);
+  EXPECT_EQ(Refusal(dispatch.Bytes()), "accepted");
+  EXPECT_EQ(dispatch.Bytes(), Encode(Dispatch{{5, 1}, {{5, 1}}, {{5, 1}}}).bytes);
+  EXPECT_EQ(Refusal(Message(kTagCreateContext, 2, 0).Word(kHandle).Word(0).Bytes()), "accepted");
+}
+
+TEST(Decode, WrongLength_IsBadMessage) {
+  std::vector<std::byte> frame = Encode(DestroyGraph{{1, 1}}).bytes;
+  for (size_t length = 0; length < frame.size(); ++length) {
+    EXPECT_NE(Refusal(std::span(frame).first(length)), "accepted") << length;
+  }
+  frame.resize(frame.size() + 8);
+  EXPECT_TRUE(Contains(Refusal(frame), "not as long as its header says"));
+}
+
+TYPED_TEST(CodecTest, TruncatedSegment_NeverReadsBeyond) {
+  for (TypeParam& sample : Codec<TypeParam>::Samples()) {
+    Frame frame = Encode(std::move(sample));
+    for (uint32_t words = 1; words * 8 + 8 < frame.bytes.size(); words += words > 300 ? 97 : 1) {
+      std::vector<std::byte> cut(frame.bytes.begin(), frame.bytes.begin() + 8 + words * 8);
+      std::memcpy(cut.data() + 4, &words, sizeof(words));
+      // The root and its message lie in front: what is cut off is missed.
+      EXPECT_NE(Refusal<TypeParam>(cut), "accepted");
+    }
+  }
+}
+
+TEST(Decode, SegmentTable_MoreThanOneOrNothing_IsBadMessage) {
+  std::vector<std::byte> frame = Encode(DestroyGraph{{1, 1}}).bytes;
+  frame[0] = std::byte{1};
+  EXPECT_TRUE(Contains(Refusal(frame), "more than one segment"));
+  EXPECT_TRUE(Contains(Refusal(std::vector<std::byte>(8)), "no words"));
+  std::vector<std::byte> oversized = Segment().Words(limits::kFrameBytesMax / 8, 0).Bytes();
+  EXPECT_TRUE(Contains(Refusal(oversized), "larger than the limit"));
+}
+
+TEST(Decode, PointersToNowhere_AreBadMessage) {
+  EXPECT_TRUE(Contains(Refusal(Segment().Struct(1000, 1, 1).Bytes()), "malformed"));
+  EXPECT_TRUE(Contains(Refusal(Segment().Word(0x7fffffff00000002).Bytes()), "malformed"));
+  auto far = Message(kTagDispatch, 1, 2).Word(kHandle).Word(2 | 1ull << 32).Word(0);
+  EXPECT_TRUE(Contains(Refusal(far.Bytes()), "malformed"));
+  auto wrong_kind = Message(kTagDispatch, 1, 2).Word(kHandle).Struct(1, 1, 0).Word(0).Word(0);
+  EXPECT_TRUE(Contains(Refusal(wrong_kind.Bytes()), "malformed"));
+}
+
+TEST(Decode, UnknownTag_IsBadMessage) {
+  EXPECT_TRUE(Contains(Refusal(Message(17, 1, 0).Word(kHandle).Bytes()), "tag (17) is unknown"));
+  EXPECT_TRUE(Contains(Refusal<ServiceMessage>(Message(7, 1, 0).Word(kHandle).Bytes()),
+                       "tag (7) is unknown"));
+  // The tags of a payload and of a destination.
+  EXPECT_TRUE(Contains(Refusal(PatchWhereDifferent(
+                           Encode(ReadTensor{{2, 1}, 3, Destination(InlineDestination{})}),
+                           Encode(ReadTensor{{2, 1}, 3, Destination(ArenaDestination{})}), 3)),
+                       "tag (3) is unknown"));
+  EXPECT_TRUE(
+      Contains(Refusal(PatchWhereDifferent(
+                   Encode(WriteTensor{{2, 1}, Payload(ArenaPayload{0, 0, 0})}),
+                   Encode(WriteTensor{{2, 1}, Payload(FilePayload{MakeSampleFile(), 0, 0})}), 9)),
+               "tag (9) is unknown"));
+}
+
+TEST(Decode, UnknownEnum_IsBadMessage) {
+  auto context = [](webidl::PowerPreference power) { return Encode(CreateContext{{1, 1}, power}); };
+  EXPECT_TRUE(Contains(Refusal(PatchWhereDifferent(context(webidl::PowerPreference::kDefault),
+                                                   context(webidl::PowerPreference::kLowPower), 3)),
+                       "value (3) is unknown"));
+
+  auto tensor = [](webidl::OperandDataType type) {
+    return Encode(CreateTensor{{1, 1}, {2, 1}, {type, {}}});
+  };
+  EXPECT_TRUE(
+      Contains(Refusal(PatchWhereDifferent(tensor(webidl::OperandDataType::kFloat32),
+                                           tensor(webidl::OperandDataType::kUint4), 0xffff)),
+               "(65535) is unknown"));
+
+  auto op = [](webidl::OperatorKind kind) {
+    return Encode(AddOperators{{1, 1}, {MakeOperator(kind, Filling::kDefault)}});
+  };
+  EXPECT_TRUE(Contains(
+      Refusal(PatchWhereDifferent(op(webidl::OperatorKind::kAdd), op(webidl::OperatorKind::kSub),
+                                  static_cast<uint16_t>(webidl::kOperatorKindCount))),
+      "(95) is unknown"));
+
+  auto failed = [](Cause cause) {
+    return Encode(ServiceMessage(TensorCreated{{2, 1}, Error(cause, "x")}));
+  };
+  EXPECT_TRUE(Contains(Refusal<ServiceMessage>(
+                           PatchWhereDifferent(failed(Cause::kQuota), failed(Cause::kInternal), 7)),
+                       "value (7) is unknown"));
+}
+
+TEST(Decode, AttributesOfAnotherOperator_AreBadMessage) {
+  auto gather = [](webidl::OperatorKind kind) {
+    webidl::Operator op = MakeOperator(kind, Filling::kDefault);
+    return Encode(AddOperators{{1, 1}, {op}});
+  };
+  EXPECT_TRUE(
+      Contains(Refusal(PatchWhereDifferent(gather(webidl::OperatorKind::kGather),
+                                           gather(webidl::OperatorKind::kGatherElements),
+                                           static_cast<uint16_t>(webidl::OperatorKind::kAdd))),
+               "of another operator"));
+}
+
+// Every handle of every message, replaced by none.
+TYPED_TEST(CodecTest, HandleOfNone_IsBadMessage) {
+  int replaced = 0;
+  for (TypeParam& sample : Codec<TypeParam>::Samples()) {
+    Frame frame = Encode(std::move(sample));
+    for (size_t i = kFrameHeaderBytes; i < frame.bytes.size(); i += 8) {
+      uint32_t generation = 0;
+      std::memcpy(&generation, frame.bytes.data() + i + 4, sizeof(generation));
+      if (generation != kSampleGeneration) continue;
+      std::vector<std::byte> bytes = frame.bytes;
+      std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(i), 4, std::byte{0});
+      EXPECT_TRUE(Contains(Refusal<TypeParam>(bytes), "handle is none"));
+      ++replaced;
+    }
+  }
+  EXPECT_EQ(replaced, (std::is_same_v<TypeParam, ClientMessage> ? 33 : 7));
+}
+
+TEST(Decode, OperandIdOfNone_IsBadMessage) {
+  WireDescriptor scalar;
+  EXPECT_TRUE(Contains(Refusal(Encode(AddInputs{{1, 1}, {{0, "x", scalar}}}).bytes), "id is none"));
+  EXPECT_TRUE(
+      Contains(Refusal(Encode(AddConstant{{1, 1}, 0, scalar, Payload(InlinePayload{})}).bytes),
+               "id is none"));
+  EXPECT_TRUE(Contains(Refusal(Encode(AddConstantTensor{{1, 1}, 0, {2, 1}}).bytes), "id is none"));
+  EXPECT_TRUE(Contains(Refusal(Encode(Build{{1, 1}, {2, 1}, {0}, {}}).bytes), "id is none"));
+  EXPECT_TRUE(Contains(Refusal(Encode(Build{{1, 1}, {2, 1}, {}, {{"y", 0}}}).bytes), "id is none"));
+}
+
+TEST(Decode, MissingDescriptor_IsBadMessage) {
+  for (ClientMessage& sample : SampleClientMessages()) {
+    Frame frame = Encode(std::move(sample));
+    size_t needed = frame.descriptors.size();
+    for (size_t given = 0; given < needed; ++given) {
+      std::deque<UniqueFd> descriptors;
+      for (size_t i = 0; i < given; ++i) descriptors.push_back(MakeSampleFile());
+      auto decoded = Decode<ClientMessage>(frame.bytes, descriptors);
+      ASSERT_FALSE(decoded.ok());
+      EXPECT_TRUE(Contains(decoded.error().message, "without its descriptor"));
+    }
+  }
+}
+
+TEST(Decode, Hello_ArenasOutsideTheLimits_AreBadMessage) {
+  auto hello = [](uint64_t up, uint64_t down) {
+    return Encode(Hello{CurrentSchemaHash(), MakeSampleFile(), up, MakeSampleFile(), down}).bytes;
+  };
+  EXPECT_EQ(Refusal(hello(limits::kArenaBytesMin, limits::kArenaBytesMax)), "accepted");
+  EXPECT_TRUE(Contains(Refusal(hello(limits::kArenaBytesMin - 1, limits::kArenaBytesMax)),
+                       "outside the limits"));
+  EXPECT_TRUE(Contains(Refusal(hello(limits::kArenaBytesMin, limits::kArenaBytesMax + 1)),
+                       "outside the limits"));
+}
+
+TEST(Decode, Hello_HashOfAnotherLength_IsBadMessage) {
+  constexpr uint16_t kTagHello = 0;
+  auto hello = [](uint32_t hash_bytes) {
+    uint64_t arena = limits::kArenaBytesMin;
+    return Message(kTagHello, 2, 1).Word(arena).Word(arena).List(0, 2, hash_bytes).Words(5, 0);
+  };
+  EXPECT_EQ(Refusal(hello(32).Bytes()), "accepted");
+  EXPECT_TRUE(Contains(Refusal(hello(31).Bytes()), "schema hash"));
+  EXPECT_TRUE(Contains(Refusal(hello(33).Bytes()), "schema hash"));
+  EXPECT_TRUE(Contains(Refusal(hello(0).Bytes()), "schema hash"));
+}
+
+TEST(Decode, ArenaPayload_WithoutSequence_IsBadMessage) {
+  EXPECT_TRUE(Contains(Refusal(Encode(WriteTensor{{2, 1}, Payload(ArenaPayload{0, 64, 0})}).bytes),
+                       "no sequence"));
+}
+
+TEST(Decode, ListTooLong_IsBadMessage) {
+  auto dispatch = [](uint32_t inputs) {
+    return Message(kTagDispatch, 1, 2)
+        .Word(kHandle)
+        .List(1, 5, inputs)
+        .Word(0)
+        .Words(inputs, kHandle);
+  };
+  EXPECT_EQ(Refusal(dispatch(limits::kGraphEndpointsMax).Bytes()), "accepted");
+  EXPECT_TRUE(
+      Contains(Refusal(dispatch(limits::kGraphEndpointsMax + 1).Bytes()), "longer than the limit"));
+
+  auto operators = [](uint32_t count) {
+    auto segment = Message(kTagAddOperators, 1, 1).Word(kHandle).List(0, 7, count);
+    return segment.ElementTag(count, 1, 0).Words(count, 0);
+  };
+  EXPECT_EQ(Refusal(operators(limits::kOperatorsPerChunk).Bytes()), "accepted");
+  EXPECT_TRUE(Contains(Refusal(operators(limits::kOperatorsPerChunk + 1).Bytes()),
+                       "longer than the limit"));
+}
+
+TEST(Decode, Amplification_IsBadMessage) {
+  // A list of structs without size claims any number of entries for a word.
+  for (uint32_t count : {1000u, 1u << 20, 0x1fffffffu}) {
+    auto empty_structs =
+        Message(kTagAddOperators, 1, 1).Word(kHandle).List(0, 7, 0).ElementTag(count, 0, 0);
+    EXPECT_TRUE(Contains(Refusal(empty_structs.Bytes()), "malformed"));
+    auto voids = Message(kTagAddOperators, 1, 1).Word(kHandle).List(0, 0, count);
+    EXPECT_NE(Refusal(voids.Bytes()), "accepted");
+  }
+  // Many pointers to one label: each counts anew.
+  constexpr uint32_t kOperators = 200;
+  constexpr uint32_t kPointers = 4;
+  constexpr uint32_t kLabelPointer = 2;
+  auto shared = Message(kTagAddOperators, 1, 1)
+                    .Word(kHandle)
+                    .List(0, 7, kOperators * (1 + kPointers))
+                    .ElementTag(kOperators, 1, kPointers);
+  for (uint32_t i = 0; i < kOperators; ++i) {
+    shared.Word(0);
+    for (uint32_t p = 0; p < kPointers; ++p) {
+      uint32_t words_left = (kOperators - i - 1) * (1 + kPointers) + kPointers - p - 1;
+      if (p == kLabelPointer) {
+        shared.List(words_left, 2, 512);
+      } else {
+        shared.Word(0);
+      }
+    }
+  }
+  shared.Words(63, 0x6161616161616161).Word(0x0061616161616161);
+  EXPECT_TRUE(Contains(Refusal(shared.Bytes()), "malformed"));
+}
+
+TEST(Decode, DeepNesting_IsHarmless) {
+  // Pointers to structs of one pointer, a hundred thousand deep, where a tensor list belongs.
+  auto deep = Message(kTagDispatch, 1, 2).Word(kHandle).Struct(1, 0, 1).Word(0);
+  for (int i = 0; i < 100000; ++i) deep.Struct(0, 0, 1);
+  deep.Word(0);
+  EXPECT_TRUE(Contains(Refusal(deep.Bytes()), "malformed"));
+  // A struct that contains itself.
+  auto loop = Message(kTagAddOperators, 1, 1).Word(kHandle).Word(0xfffffffc | 1ull << 48);
+  EXPECT_TRUE(Contains(Refusal(loop.Bytes()), "malformed"));
+}
+
+TEST(Decode, Name_TooLongOrNotUtf8_IsBadMessage) {
+  auto input = [](std::string name) {
+    return Encode(AddInputs{{1, 1}, {{1, std::move(name), {}}}}).bytes;
+  };
+  EXPECT_EQ(Refusal(input(std::string(limits::kNameBytesMax, 'n'))), "accepted");
+  EXPECT_TRUE(Contains(Refusal(input(std::string(limits::kNameBytesMax + 1, 'n'))), "longer"));
+  EXPECT_TRUE(Contains(Refusal(input("\xc3")), "not UTF-8"));
+  auto output = [](std::string name) {
+    return Encode(Build{{1, 1}, {2, 1}, {}, {{std::move(name), 1}}}).bytes;
+  };
+  EXPECT_EQ(Refusal(output("y")), "accepted");
+  EXPECT_TRUE(Contains(Refusal(output(std::string(limits::kNameBytesMax + 1, 'n'))), "longer"));
+  EXPECT_TRUE(Contains(Refusal(output("\xed\xa0\x80")), "not UTF-8"));
+  auto dimension = [](std::string name) {
+    return Encode(CreateTensor{{1, 1}, {2, 1}, {{}, {webidl::DynamicDimension{name, 1, 1}}}}).bytes;
+  };
+  EXPECT_EQ(Refusal(dimension("batch")), "accepted");
+  EXPECT_NE(Refusal(dimension(std::string(limits::kNameBytesMax + 1, 'n'))), "accepted");
+  EXPECT_NE(Refusal(dimension("\xff")), "accepted");
+}
+
+TEST(Decode, InlinePayload_TooLarge_IsBadMessage) {
+  auto write = [](size_t bytes) {
+    return Encode(WriteTensor{{2, 1}, Payload(InlinePayload{std::vector<std::byte>(bytes)})}).bytes;
+  };
+  std::vector<std::byte> frame = write(limits::kInlinePayloadBytesMax);
+  EXPECT_EQ(Refusal(frame), "accepted");
+  // The pointer to the bytes, which end the frame, is made to say one more.
+  uint64_t pointer = 0;
+  size_t at = kFrameHeaderBytes;
+  for (; at < frame.size(); at += 8) {
+    std::memcpy(&pointer, frame.data() + at, sizeof(pointer));
+    if ((pointer & 3) == 1 && pointer >> 35 == limits::kInlinePayloadBytesMax) break;
+  }
+  ASSERT_LT(at, frame.size());
+  pointer += 1ull << 35;
+  std::memcpy(frame.data() + at, &pointer, sizeof(pointer));
+  frame.resize(frame.size() + 8);
+  auto words = static_cast<uint32_t>(frame.size() / 8 - 1);
+  std::memcpy(frame.data() + 4, &words, sizeof(words));
+  EXPECT_TRUE(Contains(Refusal(frame), "inline payload (4097 bytes)"));
+}
+
+// What is decoded can be encoded again, and is the same then.
+template <class M>
+void ExpectStable(M&& message) {
+  std::deque<UniqueFd> descriptors;
+  Frame first = Encode(std::move(message));
+  size_t count = first.descriptors.size();
+  std::vector<std::byte> bytes = first.bytes;
+  auto again = Decode<std::decay_t<M>>(std::move(first));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  Frame second = Encode(std::move(again).value());
+  EXPECT_EQ(second.bytes, bytes);
+  EXPECT_EQ(second.descriptors.size(), count);
+}
+
+TYPED_TEST(CodecTest, RandomBytes_AreRefusedOrUnderstood) {
+  Random random;
+  for (int i = 0; i < 20000; ++i) {
+    Segment segment;
+    size_t words = random.Between(1, 40);
+    for (size_t w = 0; w < words; ++w) {
+      // Small numbers make more plausible pointers than uniform ones.
+      uint64_t word = random.Between(0, ~0ull);
+      segment.Word(random.Between(0, 1) == 0 ? word : word & 0x0003000300000077);
+    }
+    std::deque<UniqueFd> descriptors;
+    auto decoded = Decode<TypeParam>(segment.Bytes(), descriptors);
+    if (decoded.ok()) ExpectStable(std::move(decoded).value());
+  }
+}
+
+TYPED_TEST(CodecTest, FlippedBits_AreRefusedOrUnderstood) {
+  Random random;
+  std::vector<Frame> frames;
+  for (TypeParam& sample : Codec<TypeParam>::Samples()) frames.push_back(Encode(std::move(sample)));
+  for (int i = 0; i < 20000; ++i) {
+    const Frame& frame = frames[random.Between(0, frames.size() - 1)];
+    std::vector<std::byte> bytes = frame.bytes;
+    for (uint64_t flips = random.Between(1, 4); flips > 0; --flips) {
+      size_t at = random.Between(kFrameHeaderBytes,
+                                 std::min<size_t>(bytes.size() - 1, random.Between(8, 400)));
+      bytes[at] ^= static_cast<std::byte>(1 << random.Between(0, 7));
+    }
+    std::deque<UniqueFd> descriptors;
+    for (const UniqueFd& fd : frame.descriptors) descriptors.push_back(fd.Duplicate());
+    auto decoded = Decode<TypeParam>(bytes, descriptors);
+    if (decoded.ok()) ExpectStable(std::move(decoded).value());
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::ipc
