@@ -85,7 +85,7 @@ class TreeTest(unittest.TestCase):
         wrong = [f"{path} includes {included}" for path in sources(self.files)
                  for _, included in includes(path)
                  if included.startswith("vulkan/") and not path.startswith(
-                     ("service/vulkan/", "tests/service/vulkan", "tools/bench/"))]
+                     ("service/vulkan/", "tests/service/vulkan", "tools/benchmarks/"))]
         self.assertEqual(wrong, [])
 
     def test_client_never_includes_the_service(self):
