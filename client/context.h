@@ -68,8 +68,8 @@ class Context {
 
   // The tensor's bytes after all that was called before.
   Future<std::vector<std::byte>> ReadTensor(const Tensor& tensor);
-  // Bring your own buffer: `destination` must stay alive until the future completes, and have the
-  // tensor's byte length or more.
+  // Bring your own buffer: `destination` must stay alive until the future completes, and have exactly
+  // the tensor's byte length (the draft's "validate buffer with descriptor").
   Future<void> ReadTensor(const Tensor& tensor, std::span<std::byte> destination);
 
   // Runs the graph. Names must be exactly the graph's; types and shapes equal; no tensor twice.

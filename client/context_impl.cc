@@ -1,0 +1,434 @@
+#include "client/context_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ipc/shared_memory.h"
+
+namespace webnn {
+namespace {
+
+namespace ipc = webnnd::ipc;
+using webnnd::DeviceLostError;
+using webnnd::InvalidStateError;
+using webnnd::UniqueFd;
+using webnnd::ValidationError;
+
+// Descriptors that fit the device, however they came about.
+Result<OperandDescriptor> MakeDescriptor(OperandDataType data_type, const Shape& shape) {
+  return OperandDescriptor::Create(data_type, std::span<const uint32_t>(shape));
+}
+
+}  // namespace
+
+ipc::WireDescriptor ToWire(const OperandDescriptor& descriptor) {
+  return {descriptor.data_type(), {descriptor.shape().begin(), descriptor.shape().end()}};
+}
+
+Result<UniqueFd> DuplicateFile(int descriptor, uint64_t offset, uint64_t length) {
+  UniqueFd copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!copy) {
+    if (errno == EMFILE) return webnnd::OutOfMemoryError("the process has no descriptor left");
+    return ValidationError("the descriptor ({}) is not open", descriptor);
+  }
+  // What the service would end the session for is the caller's mistake here.
+  if (auto range = ipc::CheckFileRange(copy.get(), offset, length); !range.ok()) {
+    return ValidationError("{}", range.error().message);
+  }
+  return copy;
+}
+
+ContextImpl::ContextImpl(std::shared_ptr<Session> session, std::shared_ptr<EventQueue> events,
+                         ipc::Handle handle)
+    : session_(std::move(session)), events_(std::move(events)), handle_(handle) {}
+
+ContextImpl::~ContextImpl() {
+  // Tensors, graphs and pending calls hold the context, so that none is left here.
+  session_->RemoveContext(this);
+  if (lost_) return;
+  // Nobody can use it any more; but somebody may still wait for `lost`.
+  events_->Post([lost = lost_future_]() mutable {
+    lost.Resolve(ContextLostInfo{"the last reference to the context is gone"});
+  });
+  if (!session_->ended()) connection().Send(ipc::DestroyContext{handle_});
+  session_->ReleaseHandle(handle_);
+}
+
+void ContextImpl::Begin(const ipc::ContextCreated& message) {
+  accelerated_ = message.accelerated;
+  device_name_ = message.device_name;
+  op_support_limits_ = webnnd::webidl::MakeOpSupportLimits(message.max_tensor_byte_length);
+}
+
+void ContextImpl::Lose(const std::string& reason, Cause aborted) {
+  if (std::exchange(lost_, true)) return;
+  lost_reason_ = reason;
+  events_->Post([lost = lost_future_, reason]() mutable { lost.Resolve(ContextLostInfo{reason}); });
+  for (auto& reject :
+       TakePending(Error(aborted, fmt::format("the context is lost ({})", reason)))) {
+    events_->Post(std::move(reject));
+  }
+  // Destroying removes from the sets.
+  for (Graph* graph : std::set<Graph*>(graphs_)) graph->Destroy();
+  for (Tensor* tensor : std::set<Tensor*>(tensors_)) tensor->Destroy();
+  if (!session_->ended()) connection().Send(ipc::DestroyContext{handle_});
+  session_->ReleaseHandle(handle_);
+  session_->RemoveContext(this);
+}
+
+// All that is pending, as tasks that reject in the order of the calls.
+std::vector<std::function<void()>> ContextImpl::TakePending(const Error& error) {
+  std::map<uint64_t, std::function<void()>> ordered;
+  for (auto& [handle, pending] : std::exchange(pending_tensors_, {})) {
+    ordered.emplace(pending.order, [pending = std::move(pending), error]() mutable {
+      pending.future.Resolve(error);
+    });
+  }
+  for (auto& [handle, pending] : std::exchange(pending_graphs_, {})) {
+    ordered.emplace(pending.order, [pending = std::move(pending), error]() mutable {
+      pending.future.Resolve(error);
+    });
+  }
+  for (auto& [request, pending] : std::exchange(pending_reads_, {})) {
+    ordered.emplace(pending.order,
+                    [pending = std::move(pending), error]() mutable { pending.Reject(error); });
+  }
+  std::vector<std::function<void()>> tasks;
+  for (auto& [order, task] : ordered) tasks.push_back(std::move(task));
+  return tasks;
+}
+
+// --- Checks -------------------------------------------------------------------------------------
+
+Result<void> ContextImpl::CheckLive() const {
+  if (lost_) return InvalidStateError("the context is lost ({})", lost_reason_);
+  return {};
+}
+
+Result<OperandDescriptor> ContextImpl::CheckDescriptor(Result<OperandDescriptor> descriptor) const {
+  ASSIGN_OR_RETURN(OperandDescriptor checked, std::move(descriptor));
+  INVALID_IF(checked.byte_length() > op_support_limits_.max_tensor_byte_length,
+             "the bytes ({}) of {} exceed the device's limit ({})", checked.byte_length(),
+             checked.ToString(), op_support_limits_.max_tensor_byte_length);
+  return checked;
+}
+
+std::string ContextImpl::TensorGone() const {
+  return lost_ ? fmt::format("the tensor's context is lost ({})", lost_reason_)
+               : "the tensor is destroyed";
+}
+
+// --- Tensors ------------------------------------------------------------------------------------
+
+// A tensor whose creation is sent next: from here on its destructor tells the service.
+std::shared_ptr<Tensor> ContextImpl::NewTensor(ipc::Handle handle, OperandDescriptor descriptor,
+                                               bool readable, bool writable, bool constant) {
+  return std::make_shared<Tensor>(shared_from_this(), handle.Pack(), std::move(descriptor),
+                                  readable, writable, constant);
+}
+
+Future<std::shared_ptr<Tensor>> ContextImpl::Await(std::shared_ptr<Tensor> tensor) {
+  Future<std::shared_ptr<Tensor>> future;
+  const uint64_t handle = tensor->handle_;
+  pending_tensors_.emplace(handle, PendingTensor{next_order_++, std::move(tensor), future});
+  return future;
+}
+
+Result<std::shared_ptr<Tensor>> ContextImpl::SendCreateTensor(const TensorDescriptor& asked) {
+  TRY(CheckLive());
+  ASSIGN_OR_RETURN(OperandDescriptor descriptor,
+                   CheckDescriptor(MakeDescriptor(asked.data_type, asked.shape)));
+  TRY(connection().CheckRoom());
+  ASSIGN_OR_RETURN(const ipc::Handle handle, session_->AllocateHandle());
+  std::shared_ptr<Tensor> tensor =
+      NewTensor(handle, std::move(descriptor), asked.readable, asked.writable, false);
+  connection().Send(ipc::CreateTensor{.context = handle_,
+                                      .tensor = handle,
+                                      .descriptor = ToWire(tensor->descriptor()),
+                                      .readable = asked.readable,
+                                      .writable = asked.writable});
+  return tensor;
+}
+
+Future<std::shared_ptr<Tensor>> ContextImpl::CreateTensor(const TensorDescriptor& descriptor) {
+  auto tensor = SendCreateTensor(descriptor);
+  if (!tensor.ok()) return Future<std::shared_ptr<Tensor>>::Ready(std::move(tensor).error());
+  return Await(std::move(*tensor));
+}
+
+Result<OperandDescriptor> ContextImpl::CheckConstant(OperandDataType data_type,
+                                                     const Shape& shape) {
+  TRY(CheckLive());
+  ASSIGN_OR_RETURN(OperandDescriptor descriptor, CheckDescriptor(MakeDescriptor(data_type, shape)));
+  TRY(connection().CheckRoom());
+  return descriptor;
+}
+
+std::shared_ptr<Tensor> ContextImpl::SendCreateConstant(ipc::Handle handle,
+                                                        OperandDescriptor descriptor,
+                                                        ipc::Payload payload) {
+  std::shared_ptr<Tensor> tensor = NewTensor(handle, std::move(descriptor), false, false, true);
+  connection().Send(ipc::CreateConstantTensor{.context = handle_,
+                                              .tensor = handle,
+                                              .descriptor = ToWire(tensor->descriptor()),
+                                              .data = std::move(payload)});
+  return tensor;
+}
+
+Future<std::shared_ptr<Tensor>> ContextImpl::CreateConstantTensor(OperandDataType data_type,
+                                                                  const Shape& shape,
+                                                                  std::span<const std::byte> data) {
+  const auto send = [&]() -> Result<std::shared_ptr<Tensor>> {
+    ASSIGN_OR_RETURN(OperandDescriptor descriptor, CheckConstant(data_type, shape));
+    INVALID_IF(data.size() != descriptor.byte_length(),
+               "the bytes ({}) of the data are not those of {} ({})", data.size(),
+               descriptor.ToString(), descriptor.byte_length());
+    ASSIGN_OR_RETURN(const ipc::Handle handle, session_->AllocateHandle());
+    auto payload = connection().Stage(data);
+    if (!payload.ok()) {
+      session_->ReleaseHandle(handle);
+      return std::move(payload).error();
+    }
+    return SendCreateConstant(handle, std::move(descriptor), std::move(*payload));
+  };
+  auto tensor = send();
+  if (!tensor.ok()) return Future<std::shared_ptr<Tensor>>::Ready(std::move(tensor).error());
+  return Await(std::move(*tensor));
+}
+
+Future<std::shared_ptr<Tensor>> ContextImpl::CreateConstantTensorFromFile(OperandDataType data_type,
+                                                                          const Shape& shape,
+                                                                          int file,
+                                                                          uint64_t offset) {
+  const auto send = [&]() -> Result<std::shared_ptr<Tensor>> {
+    ASSIGN_OR_RETURN(OperandDescriptor descriptor, CheckConstant(data_type, shape));
+    ASSIGN_OR_RETURN(UniqueFd copy, DuplicateFile(file, offset, descriptor.byte_length()));
+    ASSIGN_OR_RETURN(const ipc::Handle handle, session_->AllocateHandle());
+    ipc::FilePayload payload{std::move(copy), offset, descriptor.byte_length()};
+    return SendCreateConstant(handle, std::move(descriptor), std::move(payload));
+  };
+  auto tensor = send();
+  if (!tensor.ok()) return Future<std::shared_ptr<Tensor>>::Ready(std::move(tensor).error());
+  return Await(std::move(*tensor));
+}
+
+bool ContextImpl::OnTensorCreated(const ipc::TensorCreated& message) {
+  const auto entry = pending_tensors_.find(message.tensor.Pack());
+  if (entry == pending_tensors_.end()) return false;
+  PendingTensor pending = std::move(entry->second);
+  pending_tensors_.erase(entry);
+  if (message.error) {
+    pending.future.Resolve(*message.error);
+  } else {
+    pending.future.Resolve(std::move(pending.tensor));
+  }
+  return true;
+}
+
+void ContextImpl::DestroyTensor(Tensor& tensor) {
+  const Error destroyed = InvalidStateError("the tensor is destroyed");
+  for (auto read = pending_reads_.begin(); read != pending_reads_.end();) {
+    if (read->second.tensor != tensor.handle_) {
+      ++read;
+      continue;
+    }
+    events_->Post(
+        [pending = std::move(read->second), destroyed]() mutable { pending.Reject(destroyed); });
+    read = pending_reads_.erase(read);
+  }
+  // Destroying is never refused: there are no more of these than objects.
+  const ipc::Handle handle = ipc::Handle::Unpack(tensor.handle_);
+  if (!session_->ended()) connection().Send(ipc::DestroyTensor{handle});
+  session_->ReleaseHandle(handle);
+}
+
+Result<void> ContextImpl::WriteTensor(Tensor& tensor, std::span<const std::byte> data) {
+  INVALID_IF(tensor.context_.get() != this, "the tensor is of another context");
+  INVALID_IF(tensor.destroyed_, "{}", TensorGone());
+  INVALID_IF(!tensor.writable_, "the tensor is not writable");
+  INVALID_IF(data.size() != tensor.descriptor_.byte_length(),
+             "the bytes ({}) of the data are not those of {} ({})", data.size(),
+             tensor.descriptor_.ToString(), tensor.descriptor_.byte_length());
+  TRY(connection().CheckRoom());
+  ASSIGN_OR_RETURN(ipc::Payload payload, connection().Stage(data));
+  connection().Send(
+      ipc::WriteTensor{.tensor = ipc::Handle::Unpack(tensor.handle_), .data = std::move(payload)});
+  return {};
+}
+
+// --- Reads --------------------------------------------------------------------------------------
+
+void ContextImpl::PendingRead::Reject(Error error) {
+  if (auto* future = std::get_if<Future<std::vector<std::byte>>>(&receiver)) {
+    future->Resolve(std::move(error));
+  } else {
+    std::get<ReadIntoBuffer>(receiver).future.Resolve(std::move(error));
+  }
+}
+
+void ContextImpl::PendingRead::Resolve(std::span<const std::byte> bytes) {
+  if (auto* future = std::get_if<Future<std::vector<std::byte>>>(&receiver)) {
+    future->Resolve(std::vector<std::byte>(bytes.begin(), bytes.end()));
+    return;
+  }
+  auto& buffer = std::get<ReadIntoBuffer>(receiver);
+  std::memcpy(buffer.destination.data(), bytes.data(), bytes.size());
+  buffer.future.Resolve(Result<void>());
+}
+
+Result<void> ContextImpl::CheckRead(const Tensor& tensor) const {
+  INVALID_IF(tensor.context_.get() != this, "the tensor is of another context");
+  INVALID_IF(tensor.destroyed_, "{}", TensorGone());
+  INVALID_IF(!tensor.readable_, "the tensor is not readable");
+  return {};
+}
+
+Result<uint64_t> ContextImpl::SendRead(const Tensor& tensor) {
+  TRY(connection().CheckRoom());
+  ASSIGN_OR_RETURN(Connection::Read read,
+                   connection().ReserveRead(tensor.descriptor_.byte_length()));
+  const uint64_t request = session_->AddRead(std::move(read.target));
+  connection().Send(ipc::ReadTensor{.tensor = ipc::Handle::Unpack(tensor.handle_),
+                                    .request = request,
+                                    .destination = std::move(read.destination)});
+  return request;
+}
+
+Future<std::vector<std::byte>> ContextImpl::ReadTensor(const Tensor& tensor) {
+  using Bytes = Future<std::vector<std::byte>>;
+  if (auto check = CheckRead(tensor); !check.ok()) return Bytes::Ready(std::move(check).error());
+  auto request = SendRead(tensor);
+  if (!request.ok()) return Bytes::Ready(std::move(request).error());
+  Bytes future;
+  pending_reads_.emplace(*request, PendingRead{next_order_++, tensor.handle_, future});
+  return future;
+}
+
+Future<void> ContextImpl::ReadTensor(const Tensor& tensor, std::span<std::byte> destination) {
+  const auto send = [&]() -> Result<uint64_t> {
+    TRY(CheckRead(tensor));
+    INVALID_IF(destination.size() != tensor.descriptor_.byte_length(),
+               "the bytes ({}) of the buffer are not those of {} ({})", destination.size(),
+               tensor.descriptor_.ToString(), tensor.descriptor_.byte_length());
+    return SendRead(tensor);
+  };
+  auto request = send();
+  if (!request.ok()) return Future<void>::Ready(std::move(request).error());
+  Future<void> future;
+  pending_reads_.emplace(
+      *request, PendingRead{next_order_++, tensor.handle_, ReadIntoBuffer{destination, future}});
+  return future;
+}
+
+bool ContextImpl::OnTensorRead(const ipc::TensorRead& message, std::span<const std::byte> bytes) {
+  const auto entry = pending_reads_.find(message.request);
+  if (entry == pending_reads_.end()) return false;
+  PendingRead pending = std::move(entry->second);
+  pending_reads_.erase(entry);
+  if (message.error) {
+    pending.Reject(*message.error);
+  } else {
+    pending.Resolve(bytes);
+  }
+  return true;
+}
+
+// --- Graphs -------------------------------------------------------------------------------------
+
+Future<std::shared_ptr<Graph>> ContextImpl::Build(ipc::Build message,
+                                                  std::vector<Graph::Endpoint> inputs,
+                                                  std::vector<Graph::Endpoint> outputs) {
+  const uint64_t handle = message.graph.Pack();
+  auto graph =
+      std::make_shared<Graph>(shared_from_this(), handle, std::move(inputs), std::move(outputs), 0);
+  connection().Queue(std::move(message));
+  connection().Flush();
+  Future<std::shared_ptr<Graph>> future;
+  pending_graphs_.emplace(handle, PendingGraph{next_order_++, std::move(graph), future});
+  return future;
+}
+
+bool ContextImpl::OnGraphBuilt(const ipc::GraphBuilt& message) {
+  const auto entry = pending_graphs_.find(message.graph.Pack());
+  if (entry == pending_graphs_.end()) return false;
+  PendingGraph pending = std::move(entry->second);
+  pending_graphs_.erase(entry);
+  if (message.error) {
+    pending.future.Resolve(*message.error);
+    return true;
+  }
+  pending.graph->kernel_count_ = message.kernel_count;
+  pending.future.Resolve(std::move(pending.graph));
+  return true;
+}
+
+void ContextImpl::DestroyGraph(Graph& graph) {
+  const ipc::Handle handle = ipc::Handle::Unpack(graph.handle_);
+  if (!session_->ended()) connection().Send(ipc::DestroyGraph{handle});
+  session_->ReleaseHandle(handle);
+}
+
+Result<void> ContextImpl::CheckTensors(const NamedTensors& inputs,
+                                       const NamedTensors& outputs) const {
+  std::vector<const Tensor*> all;
+  all.reserve(inputs.size() + outputs.size());
+  for (const NamedTensors* tensors : {&inputs, &outputs}) {
+    for (const auto& [name, tensor] : *tensors) {
+      INVALID_IF(tensor == nullptr, "the tensor named \"{}\" is absent", name);
+      all.push_back(tensor.get());
+    }
+  }
+  std::vector<const Tensor*> sorted = all;
+  std::sort(sorted.begin(), sorted.end());
+  INVALID_IF(std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end(),
+             "one tensor is given twice");
+  for (const Tensor* tensor : all) {
+    INVALID_IF(tensor->context_.get() != this, "a tensor is of another context");
+    INVALID_IF(tensor->destroyed_, "{}", TensorGone());
+  }
+  return {};
+}
+
+// "Validate tensors with descriptors" of the draft; the handles in the graph's order.
+Result<std::vector<ipc::Handle>> ContextImpl::CheckEndpoints(
+    const char* what, const std::vector<Graph::Endpoint>& endpoints,
+    const NamedTensors& tensors) const {
+  INVALID_IF(tensors.size() != endpoints.size(),
+             "the tensors given ({}) are not the graph's {}s ({})", tensors.size(), what,
+             endpoints.size());
+  std::vector<ipc::Handle> handles;
+  handles.reserve(endpoints.size());
+  // Both are sorted by name, so that they run side by side.
+  auto endpoint = endpoints.begin();
+  for (const auto& [name, tensor] : tensors) {
+    INVALID_IF(tensor->constant_, "the tensor of {} \"{}\" is constant", what, name);
+    INVALID_IF(endpoint->name != name, "the graph has no {} of this name (\"{}\"), or lacks \"{}\"",
+               what, name, endpoint->name);
+    INVALID_IF(tensor->descriptor_ != endpoint->descriptor,
+               "the tensor of {} \"{}\" is {}, where the graph has {}", what, name,
+               tensor->descriptor_.ToString(), endpoint->descriptor.ToString());
+    handles.push_back(ipc::Handle::Unpack(tensor->handle_));
+    ++endpoint;
+  }
+  return handles;
+}
+
+Result<void> ContextImpl::Dispatch(Graph& graph, const NamedTensors& inputs,
+                                   const NamedTensors& outputs) {
+  INVALID_IF(graph.context_.get() != this, "the graph is of another context");
+  TRY(CheckLive());
+  if (graph.destroyed_) return InvalidStateError("the graph is destroyed");
+  TRY(CheckTensors(inputs, outputs));
+  ipc::Dispatch message{.graph = ipc::Handle::Unpack(graph.handle_), .inputs = {}, .outputs = {}};
+  ASSIGN_OR_RETURN(message.inputs, CheckEndpoints("input", graph.inputs_, inputs));
+  ASSIGN_OR_RETURN(message.outputs, CheckEndpoints("output", graph.outputs_, outputs));
+  TRY(connection().CheckRoom());
+  connection().Send(std::move(message));
+  return {};
+}
+
+}  // namespace webnn
