@@ -55,7 +55,7 @@ class Pipe {
   Pipe(UniqueFd readable, UniqueFd writable)
       : readable_(std::move(readable), Level::Side::kIn),
         writable_(std::move(writable), Level::Side::kOut),
-        ring_(kPipeBytes) {}
+        ring_(std::make_unique_for_overwrite<std::byte[]>(kPipeBytes)) {}
 
   int readable_descriptor() const { return readable_.descriptor(); }
   int writable_descriptor() const { return writable_.descriptor(); }
@@ -80,8 +80,8 @@ class Pipe {
     }
     size_t begin = received_ % kPipeBytes;
     size_t first = std::min(bytes, kPipeBytes - begin);
-    std::memcpy(buffer.data(), ring_.data() + begin, first);
-    std::memcpy(buffer.data() + first, ring_.data(), bytes - first);
+    std::memcpy(buffer.data(), ring_.get() + begin, first);
+    std::memcpy(buffer.data() + first, ring_.get(), bytes - first);
     received_ += bytes;
     size_ -= bytes;
     UpdateLevels();
@@ -116,8 +116,8 @@ class Pipe {
     }
     size_t begin = (received_ + size_) % kPipeBytes;
     size_t first = std::min(count, kPipeBytes - begin);
-    std::memcpy(ring_.data() + begin, bytes.data(), first);
-    std::memcpy(ring_.data(), bytes.data() + first, count - first);
+    std::memcpy(ring_.get() + begin, bytes.data(), first);
+    std::memcpy(ring_.get(), bytes.data() + first, count - first);
     size_ += count;
     UpdateLevels();
     return {count, ChannelState::kOpen};
@@ -154,7 +154,7 @@ class Pipe {
   std::mutex mutex_;
   Level readable_;
   Level writable_;
-  std::vector<std::byte> ring_;
+  std::unique_ptr<std::byte[]> ring_;
   uint64_t received_ = 0;  // Bytes taken out since the beginning.
   size_t size_ = 0;        // Bytes in the ring.
   std::deque<DescriptorSet> sets_;
