@@ -1,0 +1,684 @@
+// The broker with real worker processes that echo: this program is its own worker.
+#include "service/broker/broker.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "service/broker/socket.h"
+#include "service/worker/worker.h"
+#include "tests/sandbox/unprivileged.h"
+
+namespace webnnd::test {
+namespace {
+
+using service::BrokerOptions;
+using service::ControlLink;
+using service::RunBroker;
+using service::SocketFile;
+using service::WorkerHooks;
+using service::WorkerOptions;
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than anything here takes, on a busy machine under sanitizers.
+constexpr int kPatienceMs = 20000;
+
+// --- The worker: answers each byte that a client sends. -----------------------------------------
+
+enum Command : char {
+  kEcho = 'a',
+  kMakeSocket = 's',        // what the sandbox forbids
+  kIsSecretVisible = 'e',   // '1' when the daemon's environment shows
+  kCountDescriptors = 'd',  // '0' + descriptors open
+  kBreakProtocol = 'x',     // sends nonsense to the broker
+  kStopAnswering = 'h',     // hangs the thread that answers heartbeats
+  kLeave = 'q',
+};
+
+char CountDescriptors() {
+  char count = '0';
+  for (int fd = 0; fd < 256; ++fd) count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  return count;
+}
+
+char Answer(char command, ControlLink& control) {
+  switch (command) {
+    case kMakeSocket:
+      return socket(AF_INET, SOCK_STREAM, 0) < 0 ? '-' : '+';
+    case kIsSecretVisible:
+      return getenv("SECRET_TOKEN") != nullptr ? '1' : '0';
+    case kCountDescriptors:
+      return CountDescriptors();
+    case kBreakProtocol:
+      (void)!write(control.descriptor(), "xyz", 3);
+      return 'x';
+    case kStopAnswering:
+      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+    default:
+      return command;
+  }
+}
+
+void ServeEcho(UniqueFd client, ControlLink& control) {
+  for (;;) {
+    pollfd waits[2] = {{client.get(), POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
+    if (poll(waits, 2, -1) < 0) continue;
+    if (waits[1].revents != 0 && !control.OnReadable()) return;
+    if (waits[0].revents == 0) continue;
+    char command;
+    if (read(client.get(), &command, 1) != 1 || command == kLeave) return;
+    char answer = Answer(command, control);
+    (void)!write(client.get(), &answer, 1);
+  }
+}
+
+std::string Environment(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+Status OpenNothing() {
+  if (!Environment("WEBNND_TEST_OPEN_FAILS").empty()) return NotSupportedError("the test says so");
+  if (std::string delay = Environment("WEBNND_TEST_OPEN_MS"); !delay.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(delay.c_str())));
+  }
+  return {};
+}
+
+[[noreturn]] void RunWorkerMain(const std::vector<std::string>& arguments) {
+  Result<WorkerOptions> options = service::ParseWorkerOptions(arguments);
+  if (!options.ok()) _exit(service::kWorkerBadOptions);
+  WorkerHooks hooks{.open_devices = OpenNothing, .serve = ServeEcho};
+  hooks.before_step = [](std::string_view step) -> Status {
+    if (step == Environment("WEBNND_TEST_STEP_FAILS")) return InternalError("the test says so");
+    return {};
+  };
+  _exit(service::RunWorker(*options, hooks));
+}
+
+// --- The client. --------------------------------------------------------------------------------
+
+struct Reply {
+  char byte = 0;
+  pid_t worker = -1;  // as the kernel attests
+};
+
+class Client {
+ public:
+  explicit Client(UniqueFd fd) : fd_(std::move(fd)) {
+    int on = 1;
+    setsockopt(fd_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  }
+
+  bool Send(char command) { return send(fd_.get(), &command, 1, MSG_NOSIGNAL) == 1; }
+
+  // Nothing: the stream ended, or no answer came in time.
+  std::optional<Reply> Receive() {
+    pollfd wait{fd_.get(), POLLIN, 0};
+    if (poll(&wait, 1, kPatienceMs) != 1) return std::nullopt;
+    Reply reply;
+    iovec part{&reply.byte, 1};
+    alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(ucred))];
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = ancillary;
+    header.msg_controllen = sizeof ancillary;
+    if (recvmsg(fd_.get(), &header, 0) != 1) return std::nullopt;
+    if (cmsghdr* control = CMSG_FIRSTHDR(&header);
+        control != nullptr && control->cmsg_type == SCM_CREDENTIALS) {
+      ucred credentials;
+      std::memcpy(&credentials, CMSG_DATA(control), sizeof credentials);
+      reply.worker = credentials.pid;
+    }
+    return reply;
+  }
+
+  std::optional<Reply> Ask(char command) { return Send(command) ? Receive() : std::nullopt; }
+
+  pid_t worker() {
+    std::optional<Reply> reply = Ask(kEcho);
+    return reply ? reply->worker : -1;
+  }
+
+  // Milliseconds until the stream ends; nothing when it does not.
+  std::optional<int> WaitForEnd() {
+    Clock::time_point start = Clock::now();
+    while (Receive()) {
+    }
+    auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+    if (passed.count() >= kPatienceMs) return std::nullopt;
+    return static_cast<int>(passed.count());
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+sockaddr_un AddressOf(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  return address;
+}
+
+UniqueFd NewSocket() { return UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+bool TryConnect(int fd, const std::string& path) {
+  sockaddr_un address = AddressOf(path);
+  return connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+}
+
+bool Eventually(const std::function<bool()>& condition) {
+  Clock::time_point end = Clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (Clock::now() < end) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+// --- The daemon. --------------------------------------------------------------------------------
+
+class Broker : public testing::Test {
+ protected:
+  Broker() {
+    char name[] = "/tmp/webnnd-broker-XXXXXX";
+    directory_ = mkdtemp(name);
+    path_ = directory_ + "/socket";
+  }
+  ~Broker() override {
+    if (daemon_ > 0) Stop(SIGKILL);
+    std::filesystem::remove_all(directory_);
+  }
+
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  // Runs the broker in a child process. The options are made there, so that no descriptor of the
+  // daemon's stays open here.
+  void StartWith(const std::function<BrokerOptions()>& make_options,
+                 const Variables& variables = {}) {
+    std::fflush(nullptr);
+    daemon_ = fork();
+    if (daemon_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    InitLog("broker under test", LogLevel::kError);
+    Status status = RunBroker(make_options());
+    if (!status.ok()) LogError("{}", status.error().ToString());
+    _exit(status.ok() ? 0 : 1);
+  }
+
+  BrokerOptions Listening(bool warm_spare = true) {
+    BrokerOptions options;
+    options.socket_path = path_;
+    options.warm_spare = warm_spare;
+    return options;
+  }
+
+  void Start(bool warm_spare = true, const Variables& variables = {}) {
+    StartWith([&] { return Listening(warm_spare); }, variables);
+  }
+
+  Client Connect() {
+    UniqueFd fd;
+    EXPECT_TRUE(Eventually([&] {
+      fd = NewSocket();
+      return TryConnect(fd.get(), path_);
+    }));
+    return Client(std::move(fd));
+  }
+
+  // The exit status of the daemon, or 128 and the signal.
+  int Await() {
+    int status = 0;
+    waitpid(daemon_, &status, 0);
+    daemon_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  int Stop(int signal) {
+    kill(daemon_, signal);
+    return Await();
+  }
+
+  size_t DaemonDescriptors() const {
+    size_t count = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", daemon_))) {
+      ++count;
+    }
+    return count;
+  }
+
+  std::string directory_;
+  std::string path_;
+  pid_t daemon_ = -1;
+};
+
+TEST_F(Broker, Client_IsServed) {
+  Start();
+  Client client = Connect();
+  std::optional<Reply> reply = client.Ask(kEcho);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->byte, kEcho);
+  EXPECT_NE(reply->worker, daemon_);
+}
+
+TEST_F(Broker, TwoClients_GetTwoWorkers) {
+  Start();
+  Client first = Connect(), second = Connect();
+  pid_t first_worker = first.worker(), second_worker = second.worker();
+  EXPECT_GT(first_worker, 0);
+  EXPECT_GT(second_worker, 0);
+  EXPECT_NE(first_worker, second_worker);
+}
+
+TEST_F(Broker, WarmSpare_SavesTheClientTheStart) {
+  Start(true, {{"WEBNND_TEST_OPEN_MS", "600"}});
+  ASSERT_GT(Connect().worker(), 0);
+  // By now the next spare is on its way.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  Clock::time_point start = Clock::now();
+  ASSERT_GT(Connect().worker(), 0);
+  EXPECT_LT(Clock::now() - start, std::chrono::milliseconds(400));
+}
+
+TEST_F(Broker, WithoutWarmSpare_TheClientWaitsForTheStart) {
+  Start(false, {{"WEBNND_TEST_OPEN_MS", "600"}});
+  Client client = Connect();
+  Clock::time_point start = Clock::now();
+  ASSERT_GT(client.worker(), 0);
+  EXPECT_GT(Clock::now() - start, std::chrono::milliseconds(400));
+}
+
+TEST_F(Broker, WorkerKilled_EndsItsClientAtOnceAndNoOther) {
+  Start();
+  Client victim = Connect(), bystander = Connect();
+  pid_t worker = victim.worker(), other = bystander.worker();
+  ASSERT_GT(worker, 0);
+  ASSERT_GT(other, 0);
+  ASSERT_EQ(kill(worker, SIGKILL), 0);
+  std::optional<int> end_ms = victim.WaitForEnd();
+  ASSERT_TRUE(end_ms.has_value());
+  EXPECT_LE(*end_ms, 100);
+  EXPECT_EQ(bystander.worker(), other);
+  pid_t next = Connect().worker();
+  EXPECT_GT(next, 0);
+  EXPECT_NE(next, worker);
+}
+
+TEST_F(Broker, WorkerStopped_IsKilledByTheWatchdog) {
+  Start();
+  Client victim = Connect(), bystander = Connect();
+  pid_t worker = victim.worker(), other = bystander.worker();
+  ASSERT_GT(worker, 0);
+  ASSERT_EQ(kill(worker, SIGSTOP), 0);
+  std::optional<int> end_ms = victim.WaitForEnd();
+  ASSERT_TRUE(end_ms.has_value());
+  EXPECT_GE(*end_ms, limits::kHeartbeatSilenceMaxMs - limits::kHeartbeatIntervalMs);
+  EXPECT_LE(*end_ms, 1500 + limits::kHeartbeatIntervalMs);
+  EXPECT_EQ(bystander.worker(), other);
+}
+
+TEST_F(Broker, WorkerThatHangs_IsKilledByTheWatchdog) {
+  Start();
+  Client client = Connect();
+  ASSERT_GT(client.worker(), 0);
+  ASSERT_TRUE(client.Send(kStopAnswering));
+  EXPECT_TRUE(client.WaitForEnd().has_value());
+  EXPECT_GT(Connect().worker(), 0);
+}
+
+TEST_F(Broker, IdleWorker_OutlivesManyHeartbeats) {
+  Start();
+  Client client = Connect();
+  pid_t worker = client.worker();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2 * limits::kHeartbeatSilenceMaxMs));
+  EXPECT_EQ(client.worker(), worker);
+}
+
+TEST_F(Broker, SpareKilled_IsReplaced) {
+  Start(true);
+  ASSERT_GT(Connect().worker(), 0);
+  // The spare has no client to name it: kill every child of the daemon.
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      int pid = std::atoi(entry.path().filename().c_str());
+      FILE* stat = pid > 0 ? fopen((entry.path() / "stat").c_str(), "r") : nullptr;
+      if (stat == nullptr) continue;
+      int parent = 0;
+      if (fscanf(stat, "%*d (%*[^)]) %*c %d", &parent) == 1 && parent == daemon_) {
+        kill(pid, SIGKILL);
+      }
+      fclose(stat);
+    }
+  }
+  // A client that comes in the same instant may get the dying one; it then sees the end at once.
+  EXPECT_TRUE(Eventually([&] { return Connect().worker() > 0; }));
+}
+
+TEST_F(Broker, Worker_IsSandboxed) {
+  Start();
+  Client client = Connect();
+  ASSERT_GT(client.worker(), 0);
+  std::optional<Reply> reply = client.Ask(kMakeSocket);
+  // Killed, or, in the debug profile, denied.
+  EXPECT_TRUE(!reply.has_value() || reply->byte == '-');
+}
+
+TEST_F(Broker, NoSandbox_ServesWithoutOne) {
+  StartWith(
+      [&] {
+        InitLog("broker under test", LogLevel::kOff);
+        BrokerOptions options = Listening();
+        options.worker.no_sandbox = true;
+        return options;
+      },
+      {{"WEBNND_LOG", "off"}});
+  Client client = Connect();
+  std::optional<Reply> reply = client.Ask(kMakeSocket);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->byte, '+');
+}
+
+TEST_F(Broker, Worker_SeesNothingOfTheDaemonsEnvironmentOrDescriptors) {
+  StartWith(
+      [&] {
+        // Not close-on-exec, as careless parents leave them.
+        for (int i = 0; i < 5; ++i) (void)!open("/dev/null", O_RDONLY);
+        return Listening();
+      },
+      {{"SECRET_TOKEN", "x"}});
+  Client client = Connect();
+  std::optional<Reply> secret = client.Ask(kIsSecretVisible);
+  ASSERT_TRUE(secret.has_value());
+  EXPECT_EQ(secret->byte, '0');
+  std::optional<Reply> descriptors = client.Ask(kCountDescriptors);
+  ASSERT_TRUE(descriptors.has_value());
+  // Three standard streams, the control link, the client.
+  EXPECT_EQ(descriptors->byte, '5');
+}
+
+TEST_F(Broker, WorkerThatBreaksTheProtocol_IsKilled) {
+  Start();
+  Client client = Connect(), bystander = Connect();
+  ASSERT_GT(client.worker(), 0);
+  ASSERT_TRUE(client.Send(kBreakProtocol));
+  EXPECT_TRUE(client.WaitForEnd().has_value());
+  EXPECT_GT(bystander.worker(), 0);
+}
+
+TEST_F(Broker, Terminated_RemovesItsSocketAndItsWorkers) {
+  Start();
+  Client client = Connect();
+  pid_t worker = client.worker();
+  ASSERT_GT(worker, 0);
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_TRUE(client.WaitForEnd().has_value());
+  EXPECT_NE(kill(worker, 0), 0);
+}
+
+TEST_F(Broker, Killed_TakesItsWorkersAlong) {
+  Start();
+  Client client = Connect();
+  ASSERT_GT(client.worker(), 0);
+  Stop(SIGKILL);
+  EXPECT_TRUE(client.WaitForEnd().has_value());
+}
+
+TEST_F(Broker, DeadSocket_IsReclaimed) {
+  {
+    UniqueFd dead = NewSocket();
+    sockaddr_un address = AddressOf(path_);
+    ASSERT_EQ(bind(dead.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  Start();
+  EXPECT_GT(Connect().worker(), 0);
+}
+
+TEST_F(Broker, LiveSocket_IsLeftAloneAndRefused) {
+  Start();
+  Client client = Connect();
+  Result<SocketFile> second = SocketFile::Listen(path_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().cause(), Cause::kInvalidState);
+  EXPECT_GT(client.worker(), 0);
+  EXPECT_GT(Connect().worker(), 0);
+}
+
+TEST_F(Broker, FileInTheWay_IsLeftAloneAndRefused) {
+  UniqueFd file(open(path_.c_str(), O_CREAT | O_WRONLY, 0600));
+  Result<SocketFile> socket = SocketFile::Listen(path_);
+  ASSERT_FALSE(socket.ok());
+  EXPECT_EQ(socket.error().cause(), Cause::kInvalidState);
+  EXPECT_TRUE(std::filesystem::is_regular_file(path_));
+}
+
+TEST_F(Broker, SocketPath_TooLong_IsRefused) {
+  EXPECT_FALSE(SocketFile::Listen(directory_ + "/" + std::string(200, 'x')).ok());
+  EXPECT_FALSE(SocketFile::Listen("").ok());
+  EXPECT_FALSE(SocketFile::Listen(directory_ + "/missing/socket").ok());
+}
+
+TEST_F(Broker, SocketFile_IsPrivateAndGoesAwayUnlessReplaced) {
+  {
+    Result<SocketFile> socket = SocketFile::Listen(path_);
+    ASSERT_TRUE(socket.ok());
+    struct stat status;
+    ASSERT_EQ(lstat(path_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  {
+    Result<SocketFile> socket = SocketFile::Listen(path_);
+    ASSERT_TRUE(socket.ok());
+    // Under another name, the inode cannot be used again for the file that takes its place.
+    std::filesystem::rename(path_, path_ + ".moved");
+    UniqueFd other(open(path_.c_str(), O_CREAT | O_WRONLY, 0600));
+  }
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+TEST_F(Broker, ClientOfAnotherUser_IsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "NOT TESTED: only root can become another user";
+  Start();
+  ASSERT_GT(Connect().worker(), 0);
+  // The file's mode would keep the other user out before the credentials are looked at.
+  chmod(directory_.c_str(), 0755);
+  chmod(path_.c_str(), 0666);
+  pid_t child = fork();
+  if (child == 0) {
+    if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(2);
+    UniqueFd fd = NewSocket();
+    if (!TryConnect(fd.get(), path_)) _exit(3);
+    Client client(std::move(fd));
+    _exit(client.WaitForEnd().has_value() ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(Broker, FiftyClients_LeaveNoDescriptorBehind) {
+  Start();
+  ASSERT_GT(Connect().worker(), 0);
+  // One spare and no client.
+  auto settled = [this](size_t count) {
+    return Eventually([&] { return DaemonDescriptors() == count; });
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  size_t before = DaemonDescriptors();
+  for (int i = 0; i < 50; ++i) {
+    Client client = Connect();
+    ASSERT_GT(client.worker(), 0);
+  }
+  EXPECT_TRUE(settled(before)) << before << " before, " << DaemonDescriptors() << " after";
+}
+
+TEST_F(Broker, OneClientTooMany_IsTurnedAwayAndTheOthersStay) {
+  StartWith([&] {
+    InitLog("broker under test", LogLevel::kOff);
+    return Listening();
+  });
+  std::vector<Client> clients;
+  for (uint32_t i = 0; i < limits::kWorkersMax; ++i) {
+    clients.push_back(Connect());
+    ASSERT_GT(clients.back().worker(), 0) << i;
+  }
+  EXPECT_FALSE(Connect().Ask(kEcho).has_value());
+  EXPECT_GT(clients.front().worker(), 0);
+  clients.pop_back();
+  EXPECT_TRUE(Eventually([&] { return Connect().worker() > 0; }));
+}
+
+TEST_F(Broker, NoDevice_TurnsTheClientAwayAndGivesUp) {
+  Start(false, {{"WEBNND_TEST_OPEN_FAILS", "1"}, {"WEBNND_LOG", "off"}});
+  Client client = Connect();
+  EXPECT_TRUE(client.WaitForEnd().has_value());
+  EXPECT_EQ(Await(), 1);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(Broker, SandboxStepThatFails_MeansNoService) {
+  Start(false, {{"WEBNND_TEST_STEP_FAILS", "landlock"}, {"WEBNND_LOG", "off"}});
+  Client client = Connect();
+  EXPECT_FALSE(client.Ask(kEcho).has_value());
+  EXPECT_EQ(Await(), 1);
+}
+
+TEST_F(Broker, ConnectedSocket_IsServedUntilItEnds) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  UniqueFd ours(pair[0]), theirs(pair[1]);
+  StartWith([&] {
+    ours.Reset();
+    BrokerOptions options;
+    options.connected.push_back(std::move(theirs));
+    return options;
+  });
+  theirs.Reset();
+  {
+    Client client(std::move(ours));
+    EXPECT_GT(client.worker(), 0);
+  }
+  EXPECT_EQ(Await(), 0);
+}
+
+TEST_F(Broker, ListeningSocketOfAnother_IsServed) {
+  UniqueFd listener = NewSocket();
+  sockaddr_un address = AddressOf(path_);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 4), 0);
+  EXPECT_TRUE(*service::IsListening(listener.get()));
+  StartWith([&] {
+    BrokerOptions options;
+    options.listening.push_back(std::move(listener));
+    return options;
+  });
+  EXPECT_GT(Connect().worker(), 0);
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  // Not ours to remove.
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
+TEST_F(Broker, NothingToServe_IsAnError) {
+  StartWith([] { return BrokerOptions(); }, {{"WEBNND_LOG", "off"}});
+  EXPECT_EQ(Await(), 1);
+}
+
+TEST(IsListening, NoUnixStreamSocket_IsRefused) {
+  UniqueFd file(open("/dev/null", O_RDONLY));
+  EXPECT_FALSE(service::IsListening(file.get()).ok());
+  EXPECT_FALSE(service::IsListening(-1).ok());
+  UniqueFd datagram(socket(AF_UNIX, SOCK_DGRAM, 0));
+  EXPECT_FALSE(service::IsListening(datagram.get()).ok());
+  UniqueFd stream = NewSocket();
+  ASSERT_TRUE(service::IsListening(stream.get()).ok());
+  EXPECT_FALSE(*service::IsListening(stream.get()));
+}
+
+TEST(ActivatedSockets, OnlyThoseAddressedToThisProcess_AreTaken) {
+  setenv("LISTEN_PID", std::to_string(getpid() + 1).c_str(), 1);
+  setenv("LISTEN_FDS", "1", 1);
+  EXPECT_TRUE(service::TakeActivatedSockets().empty());
+  EXPECT_EQ(getenv("LISTEN_FDS"), nullptr);
+
+  pid_t child = fork();
+  if (child == 0) {
+    UniqueFd socket = NewSocket();
+    if (socket.get() != 3 && (dup2(socket.get(), 3) != 3)) _exit(2);
+    setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
+    setenv("LISTEN_FDS", "1", 1);
+    std::vector<UniqueFd> taken = service::TakeActivatedSockets();
+    bool ok = taken.size() == 1 && taken[0].get() == 3 && fcntl(3, F_GETFD) == FD_CLOEXEC;
+    _exit(ok ? 0 : 3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(WorkerOptions, ArgumentsMadeFromThem_ParseToTheSame) {
+  WorkerOptions options;
+  options.id = 7;
+  options.control_fd = 3;
+  options.no_sandbox = true;
+  options.profile = service::SandboxProfile::kDebug;
+  options.devices = {0, 2};
+  options.validation = true;
+  options.disabled_features = {"float16"};
+  Result<WorkerOptions> parsed = service::ParseWorkerOptions(ToArguments(options));
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(ToArguments(*parsed), ToArguments(options));
+}
+
+TEST(WorkerOptions, Nonsense_IsRefused) {
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{}, Words{"--control-fd"}, Words{"--control-fd", "x"}, Words{"--control-fd", "-3"},
+        Words{"--control-fd", "3", "--bogus"}, Words{"--control-fd", "3", "--device", "1x"},
+        Words{"--control-fd", "3", "--device", "64"},
+        Words{"--control-fd", "3", "--sandbox-profile", "none"}}) {
+    EXPECT_FALSE(service::ParseWorkerOptions(words).ok());
+  }
+}
+
+WEBNND_TEST_AS_UNPRIVILEGED_USER();
+
+}  // namespace
+}  // namespace webnnd::test
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "worker") {
+    webnnd::test::RunWorkerMain({argv + 2, argv + argc});
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
