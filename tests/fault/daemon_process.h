@@ -1,0 +1,84 @@
+// A real daemon, for tests that kill it or its workers.
+#ifndef WEBNND_TESTS_FAULT_DAEMON_PROCESS_H_
+#define WEBNND_TESTS_FAULT_DAEMON_PROCESS_H_
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+namespace webnnd {
+
+inline double NowMs() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Starts a program; standard output goes to `output` when that is not -1.
+inline pid_t StartProgram(std::vector<std::string> words, int output = -1) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  }
+  pid_t pid = -1;
+  int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  EXPECT_EQ(error, 0) << words[0];
+  return pid;
+}
+
+class DaemonProcess {
+ public:
+  explicit DaemonProcess(std::vector<std::string> arguments = {}) {
+    EXPECT_NE(mkdtemp(directory_.data()), nullptr);
+    const char* program = std::getenv("WEBNND");
+    EXPECT_NE(program, nullptr) << "run by ctest, which sets WEBNND";
+    if (program == nullptr) return;
+    std::vector<std::string> words = {program, "serve", "--socket", socket()};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    pid_ = StartProgram(words);
+    for (int i = 0; i < 5000 && access(socket().c_str(), F_OK) != 0; ++i) usleep(1000);
+  }
+  ~DaemonProcess() {
+    if (pid_ > 0) {
+      kill(pid_, SIGTERM);
+      waitpid(pid_, nullptr, 0);
+    }
+    rmdir(directory_.c_str());
+  }
+
+  std::string socket() const { return directory_ + "/socket"; }
+  pid_t pid() const { return pid_; }
+  bool IsRunning() const { return kill(pid_, 0) == 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+  std::vector<pid_t> Workers() const {
+    std::string pid = std::to_string(pid_);
+    std::ifstream file("/proc/" + pid + "/task/" + pid + "/children");
+    std::vector<pid_t> workers;
+    for (pid_t worker = 0; file >> worker;) workers.push_back(worker);
+    return workers;
+  }
+
+ private:
+  std::string directory_ = "/tmp/webnnd-test-XXXXXX";
+  pid_t pid_ = -1;
+};
+
+}  // namespace webnnd
+
+#endif  // WEBNND_TESTS_FAULT_DAEMON_PROCESS_H_
