@@ -39,6 +39,7 @@ class LoweringBuilder {
   const webidl::OperandDescriptor& descriptor(ValueId value) const {
     return graph_.values[value].descriptor;
   }
+  const Graph& graph() const { return graph_; }
   // A temporary of this lowering.
   ValueId AddTemporary(webidl::OperandDescriptor descriptor);
   void AddCall(LoweredCall call) { calls_.push_back(std::move(call)); }

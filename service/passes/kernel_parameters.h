@@ -1,0 +1,79 @@
+// What lowerings write into a kernel's parameters and specialisation, in the form that shaders/
+// reads.
+#ifndef WEBNND_SERVICE_PASSES_KERNEL_PARAMETERS_H_
+#define WEBNND_SERVICE_PASSES_KERNEL_PARAMETERS_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "webidl/generated/types.h"
+#include "webidl/operand_descriptor.h"
+
+namespace webnnd::service {
+
+// Values of specialisation constant 1 of the element-wise kernels.
+enum class UnaryOperation : uint32_t {
+#define UNARY_OPERATION(name, value) k##name = value,
+#include "shaders/operations.inc"
+#undef UNARY_OPERATION
+};
+enum class BinaryOperation : uint32_t {
+#define BINARY_OPERATION(name, value) k##name = value,
+#include "shaders/operations.inc"
+#undef BINARY_OPERATION
+};
+
+#define DATA_TYPE(name, value) \
+  static_assert(static_cast<uint32_t>(webidl::OperandDataType::k##name) == (value));
+#include "shaders/data_types.inc"
+#undef DATA_TYPE
+
+// The C++ type in which a module calculates (COMPUTE of shaders/tensor.glsl).
+enum class ComputeClass : uint8_t { kFloat, kInt, kUint, kInt64, kUint64 };
+ComputeClass ComputeClassOf(webidl::OperandDataType type);
+
+// {divisor, multiplier, shift}: how shaders divide (Divide of shaders/tensor.glsl). The divisor is
+// not 0; right for dividends below 2^31.
+std::array<uint32_t, 3> MakeDivisor(uint32_t divisor);
+
+// Strides of a packed tensor, in elements.
+std::vector<uint32_t> PackedStrides(std::span<const uint32_t> shape);
+// Strides of an operand of shape `shape` walked in the order of `result_shape`, to which it is
+// broadcast: 0 where a dimension repeats.
+std::vector<uint32_t> BroadcastStrides(std::span<const uint32_t> shape,
+                                       std::span<const uint32_t> result_shape);
+
+// A dimension of a loop over elements, and the stride in each tensor (at most four) of one step
+// along it. Strides are modulo 2^32: 0 - 1 walks backwards.
+struct StridedDimension {
+  uint32_t size = 1;
+  std::array<uint32_t, 4> strides = {};
+  friend bool operator==(const StridedDimension&, const StridedDimension&) = default;
+};
+
+// Dimensions of `shape` with one list of strides per tensor.
+std::vector<StridedDimension> MakeDimensions(std::span<const uint32_t> shape,
+                                             std::span<const std::vector<uint32_t>> strides);
+
+// Drops dimensions of size 1 and joins neighbours that every tensor walks evenly, so that the
+// common cases (same shape, a scalar, a vector along the last axis) need no division. At least one
+// remains.
+std::vector<StridedDimension> Coalesce(std::span<const StridedDimension> dimensions);
+
+// Appends dimensions as shaders/strided.glsl reads them; `parameters` must end on a multiple of 4.
+void AppendDimensions(std::span<const StridedDimension> dimensions,
+                      std::vector<uint32_t>& parameters);
+
+// Words that the elements take, for costs and word-wise kernels.
+uint64_t WordCount(const webidl::OperandDescriptor& descriptor);
+// Units that STORE_ELEMENTS of shaders/tensor.glsl writes: one per word, or per element of 64 bits.
+uint64_t StoreUnits(const webidl::OperandDescriptor& descriptor);
+
+// A double-typed attribute as the float that shaders calculate with.
+uint32_t FloatBits(double value);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_KERNEL_PARAMETERS_H_

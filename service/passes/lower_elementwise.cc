@@ -1,0 +1,323 @@
+#include "service/passes/lower_elementwise.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::Number;
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+using webidl::OperatorKind;
+
+ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
+  // The rows of a family stand in the order of ComputeClass in shaders/table.txt.
+  static_assert(static_cast<int>(ShaderId::kUnaryUint64) -
+                    static_cast<int>(ShaderId::kUnaryFloat) ==
+                static_cast<int>(ComputeClass::kUint64));
+  static_assert(static_cast<int>(ShaderId::kBinaryUint64) -
+                    static_cast<int>(ShaderId::kBinaryFloat) ==
+                static_cast<int>(ComputeClass::kUint64));
+  static_assert(static_cast<int>(ShaderId::kCastUint64) - static_cast<int>(ShaderId::kCastFloat) ==
+                static_cast<int>(ComputeClass::kUint64));
+  return static_cast<ShaderId>(static_cast<uint16_t>(float_shader) +
+                               static_cast<uint16_t>(ComputeClassOf(type)));
+}
+
+UnaryOperation UnaryOperationOf(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::kAbs:
+      return UnaryOperation::kAbs;
+    case OperatorKind::kCeil:
+      return UnaryOperation::kCeil;
+    case OperatorKind::kCos:
+      return UnaryOperation::kCos;
+    case OperatorKind::kElu:
+      return UnaryOperation::kElu;
+    case OperatorKind::kErf:
+      return UnaryOperation::kErf;
+    case OperatorKind::kExp:
+      return UnaryOperation::kExp;
+    case OperatorKind::kFloor:
+      return UnaryOperation::kFloor;
+    case OperatorKind::kGelu:
+      return UnaryOperation::kGelu;
+    case OperatorKind::kHardSigmoid:
+      return UnaryOperation::kHardSigmoid;
+    case OperatorKind::kHardSwish:
+      return UnaryOperation::kHardSwish;
+    case OperatorKind::kIsInfinite:
+      return UnaryOperation::kIsInfinite;
+    case OperatorKind::kIsNaN:
+      return UnaryOperation::kIsNan;
+    case OperatorKind::kLeakyRelu:
+      return UnaryOperation::kLeakyRelu;
+    case OperatorKind::kLinear:
+      return UnaryOperation::kLinear;
+    case OperatorKind::kLog:
+      return UnaryOperation::kLog;
+    case OperatorKind::kLogicalNot:
+      return UnaryOperation::kLogicalNot;
+    case OperatorKind::kNeg:
+      return UnaryOperation::kNeg;
+    case OperatorKind::kReciprocal:
+      return UnaryOperation::kReciprocal;
+    case OperatorKind::kRelu:
+      return UnaryOperation::kRelu;
+    case OperatorKind::kRoundEven:
+      return UnaryOperation::kRoundEven;
+    case OperatorKind::kSigmoid:
+      return UnaryOperation::kSigmoid;
+    case OperatorKind::kSign:
+      return UnaryOperation::kSign;
+    case OperatorKind::kSin:
+      return UnaryOperation::kSin;
+    case OperatorKind::kSoftplus:
+      return UnaryOperation::kSoftplus;
+    case OperatorKind::kSoftsign:
+      return UnaryOperation::kSoftsign;
+    case OperatorKind::kSqrt:
+      return UnaryOperation::kSqrt;
+    case OperatorKind::kTan:
+      return UnaryOperation::kTan;
+    case OperatorKind::kTanh:
+      return UnaryOperation::kTanh;
+    default:
+      UNREACHABLE();
+  }
+}
+
+BinaryOperation BinaryOperationOf(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::kAdd:
+      return BinaryOperation::kAdd;
+    case OperatorKind::kSub:
+      return BinaryOperation::kSub;
+    case OperatorKind::kMul:
+      return BinaryOperation::kMul;
+    case OperatorKind::kDiv:
+      return BinaryOperation::kDiv;
+    case OperatorKind::kMax:
+      return BinaryOperation::kMax;
+    case OperatorKind::kMin:
+      return BinaryOperation::kMin;
+    case OperatorKind::kPow:
+      return BinaryOperation::kPow;
+    case OperatorKind::kPrelu:
+      return BinaryOperation::kPrelu;
+    case OperatorKind::kEqual:
+      return BinaryOperation::kEqual;
+    case OperatorKind::kNotEqual:
+      return BinaryOperation::kNotEqual;
+    case OperatorKind::kGreater:
+      return BinaryOperation::kGreater;
+    case OperatorKind::kGreaterOrEqual:
+      return BinaryOperation::kGreaterOrEqual;
+    case OperatorKind::kLesser:
+      return BinaryOperation::kLesser;
+    case OperatorKind::kLesserOrEqual:
+      return BinaryOperation::kLesserOrEqual;
+    case OperatorKind::kLogicalAnd:
+      return BinaryOperation::kLogicalAnd;
+    case OperatorKind::kLogicalOr:
+      return BinaryOperation::kLogicalOr;
+    case OperatorKind::kLogicalXor:
+      return BinaryOperation::kLogicalXor;
+    default:
+      UNREACHABLE();
+  }
+}
+
+// The attributes that two parameters of a unary kernel carry.
+struct AlphaBeta {
+  double alpha = 0;
+  double beta = 0;
+};
+AlphaBeta AlphaBetaOf(const Node& node) {
+  if (auto* elu = std::get_if<webidl::EluAttributes>(&node.attributes)) return {elu->alpha, 0};
+  if (auto* leaky = std::get_if<webidl::LeakyReluAttributes>(&node.attributes)) {
+    return {leaky->alpha, 0};
+  }
+  if (auto* hard = std::get_if<webidl::HardSigmoidAttributes>(&node.attributes)) {
+    return {hard->alpha, hard->beta};
+  }
+  if (auto* linear = std::get_if<webidl::LinearAttributes>(&node.attributes)) {
+    return {linear->alpha, linear->beta};
+  }
+  return {};
+}
+
+void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32_t> parameters,
+                  LoweringBuilder& builder) {
+  const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  CHECK(operand.element_count() == result.element_count());
+  parameters[0] = NarrowCast<uint32_t>(result.element_count());
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kUnaryFloat, operand.data_type());
+  call.specialization = {static_cast<uint32_t>(operation),
+                         static_cast<uint32_t>(operand.data_type()),
+                         static_cast<uint32_t>(result.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = std::move(parameters);
+  call.invocations = StoreUnits(result);
+  call.cost = operand.byte_length() + result.byte_length();
+  builder.AddCall(std::move(call));
+}
+
+// `number`, or else `fallback`, saturated to the integers from `least` to `greatest`.
+template <class T>
+T ToInteger(const std::optional<Number>& number, T fallback, T least, T greatest) {
+  if (!number) return fallback;
+  return std::visit(
+      [&](auto value) -> T {
+        if constexpr (std::is_same_v<decltype(value), double>) {
+          if (std::isnan(value)) return fallback;
+          if (value <= static_cast<double>(least)) return least;
+          if (value >= static_cast<double>(greatest)) return greatest;
+          return static_cast<T>(value);
+        } else {
+          if (std::cmp_less_equal(value, least)) return least;
+          if (std::cmp_greater_equal(value, greatest)) return greatest;
+          return static_cast<T>(value);
+        }
+      },
+      *number);
+}
+
+double ToDouble(const Number& number) {
+  return std::visit([](auto value) { return static_cast<double>(value); }, number);
+}
+
+// The four words of clamp's bounds: {least low, least high, greatest low, greatest high}.
+template <class T>
+std::array<uint32_t, 4> IntegerBounds(const webidl::ClampAttributes& clamp, T least, T greatest) {
+  auto low = static_cast<uint64_t>(ToInteger<T>(clamp.min_value, least, least, greatest));
+  auto high = static_cast<uint64_t>(ToInteger<T>(clamp.max_value, greatest, least, greatest));
+  return {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
+          static_cast<uint32_t>(high >> 32)};
+}
+
+std::array<uint32_t, 4> ClampBounds(const webidl::ClampAttributes& clamp, OperandDataType type) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  switch (type) {
+    case OperandDataType::kFloat32:
+    case OperandDataType::kFloat16:
+      return {FloatBits(clamp.min_value ? ToDouble(*clamp.min_value) : -kInfinity), 0,
+              FloatBits(clamp.max_value ? ToDouble(*clamp.max_value) : kInfinity), 0};
+    case OperandDataType::kInt32:
+      return IntegerBounds<int64_t>(clamp, INT32_MIN, INT32_MAX);
+    case OperandDataType::kUint32:
+      return IntegerBounds<int64_t>(clamp, 0, UINT32_MAX);
+    case OperandDataType::kInt64:
+      return IntegerBounds<int64_t>(clamp, INT64_MIN, INT64_MAX);
+    case OperandDataType::kUint64:
+      return IntegerBounds<uint64_t>(clamp, 0, UINT64_MAX);
+    case OperandDataType::kInt8:
+      return IntegerBounds<int64_t>(clamp, -128, 127);
+    case OperandDataType::kUint8:
+      return IntegerBounds<int64_t>(clamp, 0, 255);
+    case OperandDataType::kInt4:
+      return IntegerBounds<int64_t>(clamp, -8, 7);
+    case OperandDataType::kUint4:
+      return IntegerBounds<int64_t>(clamp, 0, 15);
+  }
+  UNREACHABLE();
+}
+
+// Parameters of a kernel that broadcasts `operands` to the shape of `result`.
+std::vector<uint32_t> BroadcastParameters(std::span<const ValueId> operands, ValueId result,
+                                          const LoweringBuilder& builder) {
+  const OperandDescriptor& descriptor = builder.descriptor(result);
+  std::vector<std::vector<uint32_t>> strides;
+  for (ValueId operand : operands) {
+    strides.push_back(BroadcastStrides(builder.descriptor(operand).shape(), descriptor.shape()));
+  }
+  std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(descriptor.shape(), strides));
+  std::vector<uint32_t> parameters = {NarrowCast<uint32_t>(descriptor.element_count()),
+                                      static_cast<uint32_t>(dimensions.size()), 0, 0};
+  AppendDimensions(dimensions, parameters);
+  return parameters;
+}
+
+uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
+  uint64_t bytes = builder.descriptor(node.results[0]).byte_length();
+  for (ValueId operand : node.operands) bytes += builder.descriptor(operand).byte_length();
+  return bytes;
+}
+
+}  // namespace
+
+Status LowerUnary(const Node& node, LoweringBuilder& builder) {
+  AlphaBeta constants = AlphaBetaOf(node);
+  AddUnaryCall(node, UnaryOperationOf(node.kind),
+               {0, FloatBits(constants.alpha), FloatBits(constants.beta), 0}, builder);
+  return {};
+}
+
+Status LowerClamp(const Node& node, LoweringBuilder& builder) {
+  std::array<uint32_t, 4> bounds = ClampBounds(std::get<webidl::ClampAttributes>(node.attributes),
+                                               builder.descriptor(node.operands[0]).data_type());
+  AddUnaryCall(node, UnaryOperation::kClamp,
+               {0, 0, 0, 0, bounds[0], bounds[1], bounds[2], bounds[3]}, builder);
+  return {};
+}
+
+Status LowerBinary(const Node& node, LoweringBuilder& builder) {
+  OperandDataType operand_type = builder.descriptor(node.operands[0]).data_type();
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kBinaryFloat, operand_type);
+  call.specialization = {static_cast<uint32_t>(BinaryOperationOf(node.kind)),
+                         static_cast<uint32_t>(operand_type),
+                         static_cast<uint32_t>(result.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
+  call.parameters = BroadcastParameters(node.operands, node.results[0], builder);
+  call.invocations = StoreUnits(result);
+  call.cost = BytesTouched(node, builder);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status LowerWhere(const Node& node, LoweringBuilder& builder) {
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  LoweredCall call;
+  call.shader = ShaderId::kWhere;
+  call.specialization = {static_cast<uint32_t>(result.data_type())};
+  call.buffers = {{node.operands[0], false},
+                  {node.operands[1], false},
+                  {node.operands[2], false},
+                  {node.results[0], true}};
+  call.parameters = BroadcastParameters(node.operands, node.results[0], builder);
+  call.invocations = StoreUnits(result);
+  call.cost = BytesTouched(node, builder);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status LowerCast(const Node& node, LoweringBuilder& builder) {
+  const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  if (operand.data_type() == result.data_type()) {
+    builder.AddAlias(node.results[0], node.operands[0]);
+    return {};
+  }
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kCastFloat, operand.data_type());
+  call.specialization = {static_cast<uint32_t>(operand.data_type()),
+                         static_cast<uint32_t>(result.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(result.element_count())};
+  call.invocations = StoreUnits(result);
+  call.cost = BytesTouched(node, builder);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service

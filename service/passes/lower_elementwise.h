@@ -1,0 +1,20 @@
+// Element-wise operators. LowerFunction of service/passes/lowering.h each.
+#ifndef WEBNND_SERVICE_PASSES_LOWER_ELEMENTWISE_H_
+#define WEBNND_SERVICE_PASSES_LOWER_ELEMENTWISE_H_
+
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+// Operators of one operand, activations included; all operators that have a UnaryOperation except
+// clamp.
+Status LowerUnary(const Node& node, LoweringBuilder& builder);
+Status LowerClamp(const Node& node, LoweringBuilder& builder);
+// Arithmetic, comparison and logical operators of two operands, and prelu.
+Status LowerBinary(const Node& node, LoweringBuilder& builder);
+Status LowerWhere(const Node& node, LoweringBuilder& builder);
+Status LowerCast(const Node& node, LoweringBuilder& builder);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_LOWER_ELEMENTWISE_H_

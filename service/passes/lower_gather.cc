@@ -1,0 +1,216 @@
+#include "service/passes/lower_gather.h"
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+using webidl::Shape;
+
+uint32_t Product(std::span<const uint32_t> sizes) {
+  uint32_t product = 1;
+  for (uint32_t size : sizes) product *= size;
+  return product;
+}
+
+// How slices of `slice` neighbouring elements move: as words where they fill words.
+struct SliceUnits {
+  OperandDataType type;
+  uint32_t slice;
+};
+SliceUnits UnitsOf(OperandDataType type, uint32_t slice) {
+  uint32_t bits = webidl::BitsPerElement(type);
+  if (uint64_t{slice} * bits % 32 != 0) return {type, slice};
+  return {OperandDataType::kUint32, static_cast<uint32_t>(uint64_t{slice} * bits / 32)};
+}
+
+// Invocations that write `count` units of `type`.
+uint64_t StoreUnitsOf(OperandDataType type, uint64_t count) {
+  uint32_t bits = webidl::BitsPerElement(type);
+  return bits >= 32 ? count : DivideRoundingUp<uint64_t>(count, 32 / bits);
+}
+
+void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
+  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
+  parameters.push_back(0);
+}
+
+// {size, stride} of the first `coordinates` dimensions, strides counted in slices times `unit`.
+void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, uint32_t unit,
+                       std::vector<uint32_t>& parameters) {
+  std::vector<uint32_t> strides = PackedStrides(shape.subspan(0, coordinates));
+  for (uint32_t d = 0; d < coordinates; ++d) {
+    parameters.push_back(shape[d]);
+    parameters.push_back(strides[d] * unit);
+  }
+}
+
+// The two calls that write `updates` into `result`, which already holds a copy of the input.
+// `places` counts where a slice can go, `rows` the slices.
+void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, uint32_t rows,
+                     const OperandDescriptor& places, LoweringBuilder& builder) {
+  ValueId winners = builder.AddTemporary(places);
+  auto words = NarrowCast<uint32_t>(places.element_count());
+  LoweredCall clear;
+  clear.shader = ShaderId::kFillWords;
+  clear.buffers = {{winners, true}};
+  clear.parameters = {words, 0};
+  clear.invocations = words;
+  clear.cost = places.byte_length();
+  builder.AddCall(std::move(clear));
+
+  auto index_type = static_cast<uint32_t>(builder.descriptor(node.operands[1]).data_type());
+  auto type = static_cast<uint32_t>(units.type);
+  LoweredCall elect = prototype;
+  elect.shader = ShaderId::kScatter;
+  elect.specialization = {type, index_type, 0};
+  elect.buffers = {{node.operands[1], false}, {node.operands[2], false}, {winners, true}};
+  elect.parameters[0] = rows;
+  elect.invocations = rows;
+  elect.cost = builder.descriptor(node.operands[1]).byte_length() + 4 * uint64_t{rows};
+  builder.AddCall(std::move(elect));
+
+  LoweredCall write = std::move(prototype);
+  write.shader = ShaderId::kScatter;
+  write.specialization = {type, index_type, 1};
+  write.buffers = {{node.operands[1], false},
+                   {node.operands[2], false},
+                   {winners, false},
+                   {node.results[0], true}};
+  write.parameters[0] = rows * units.slice;
+  write.invocations = uint64_t{rows} * units.slice;
+  write.cost = builder.descriptor(node.operands[1]).byte_length() +
+               2 * builder.descriptor(node.operands[2]).byte_length();
+  builder.AddCall(std::move(write));
+}
+
+// A copy of operand 0 that the calls after it may change.
+void AddInputCopy(const Node& node, LoweringBuilder& builder) {
+  builder.AddCall(MakeCopyCall(builder.graph(), node.results[0], node.operands[0]));
+}
+
+}  // namespace
+
+Status LowerGather(const Node& node, LoweringBuilder& builder) {
+  uint32_t axis = std::get<webidl::GatherAttributes>(node.attributes).axis;
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  std::span<const uint32_t> shape = input.shape();
+  CHECK(axis < shape.size());
+  SliceUnits units = UnitsOf(input.data_type(), Product(shape.subspan(axis + 1)));
+  uint32_t outer = Product(shape.subspan(0, axis));
+  auto index_count = NarrowCast<uint32_t>(indices.element_count());
+  auto count = NarrowCast<uint32_t>(uint64_t{outer} * index_count * units.slice);
+  LoweredCall call;
+  call.shader = ShaderId::kGather;
+  call.specialization = {static_cast<uint32_t>(units.type),
+                         static_cast<uint32_t>(indices.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
+  call.parameters = {count, shape[axis], index_count, 0};
+  AppendDivisor(units.slice, call.parameters);
+  AppendDivisor(index_count, call.parameters);
+  call.invocations = StoreUnitsOf(units.type, count);
+  call.cost = 2 * builder.descriptor(node.results[0]).byte_length() + indices.byte_length();
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
+  uint32_t axis = std::get<webidl::GatherAttributes>(node.attributes).axis;
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  std::vector<uint32_t> strides = PackedStrides(input.shape());
+  CHECK(axis < strides.size());
+  uint32_t axis_stride = strides[axis];
+  strides[axis] = 0;
+  std::vector<StridedDimension> dimensions = Coalesce(
+      MakeDimensions(result.shape(), std::vector<std::vector<uint32_t>>{std::move(strides)}));
+  LoweredCall call;
+  call.shader = ShaderId::kGatherElements;
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         static_cast<uint32_t>(indices.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(result.element_count()),
+                     static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
+  AppendDimensions(dimensions, call.parameters);
+  call.invocations = StoreUnits(result);
+  call.cost = indices.byte_length() + 2 * result.byte_length();
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  std::span<const uint32_t> shape = input.shape();
+  uint32_t coordinates = indices.shape().back();
+  CHECK(coordinates <= shape.size());
+  SliceUnits units = UnitsOf(input.data_type(), Product(shape.subspan(coordinates)));
+  auto rows = NarrowCast<uint32_t>(indices.element_count() / coordinates);
+  uint32_t count = rows * units.slice;
+  LoweredCall call;
+  call.shader = ShaderId::kGatherNd;
+  call.specialization = {static_cast<uint32_t>(units.type),
+                         static_cast<uint32_t>(indices.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
+  call.parameters = {count, coordinates, 0, 0};
+  AppendDivisor(units.slice, call.parameters);
+  AppendCoordinates(shape, coordinates, units.slice, call.parameters);
+  call.invocations = StoreUnitsOf(units.type, count);
+  call.cost = indices.byte_length() + 2 * builder.descriptor(node.results[0]).byte_length();
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
+  uint32_t axis = std::get<webidl::ScatterAttributes>(node.attributes).axis;
+  const OperandDescriptor result = builder.descriptor(node.results[0]);
+  const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
+  std::vector<uint32_t> strides = PackedStrides(result.shape());
+  CHECK(axis < strides.size());
+  uint32_t axis_stride = strides[axis];
+  strides[axis] = 0;
+  std::vector<StridedDimension> dimensions = Coalesce(
+      MakeDimensions(updates.shape(), std::vector<std::vector<uint32_t>>{std::move(strides)}));
+  auto rows = NarrowCast<uint32_t>(updates.element_count());
+  SliceUnits units = UnitsOf(result.data_type(), 1);
+  LoweredCall prototype;
+  prototype.parameters = {0, 0, static_cast<uint32_t>(dimensions.size()), 0};
+  AppendDivisor(units.slice, prototype.parameters);
+  prototype.parameters.insert(prototype.parameters.end(),
+                              {result.shape()[axis], axis_stride, 0, 0});
+  AppendDimensions(dimensions, prototype.parameters);
+  ASSIGN_OR_RETURN(auto places,
+                   OperandDescriptor::Create(OperandDataType::kUint32,
+                                             std::span<const uint32_t>(result.shape())));
+  AddInputCopy(node, builder);
+  AddScatterCalls(node, std::move(prototype), units, rows, places, builder);
+  return {};
+}
+
+Status LowerScatterNd(const Node& node, LoweringBuilder& builder) {
+  const OperandDescriptor result = builder.descriptor(node.results[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  std::span<const uint32_t> shape = result.shape();
+  uint32_t coordinates = indices.shape().back();
+  CHECK(coordinates <= shape.size());
+  SliceUnits units = UnitsOf(result.data_type(), Product(shape.subspan(coordinates)));
+  auto rows = NarrowCast<uint32_t>(indices.element_count() / coordinates);
+  LoweredCall prototype;
+  prototype.parameters = {0, coordinates, 0, 0};
+  AppendDivisor(units.slice, prototype.parameters);
+  AppendCoordinates(shape, coordinates, /*unit=*/1, prototype.parameters);
+  ASSIGN_OR_RETURN(auto places, OperandDescriptor::Create(OperandDataType::kUint32,
+                                                          shape.subspan(0, coordinates)));
+  AddInputCopy(node, builder);
+  AddScatterCalls(node, std::move(prototype), units, rows, places, builder);
+  return {};
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,265 @@
+#include "service/passes/lower_shape.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/region_copy.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+using webidl::Shape;
+
+uint32_t Product(std::span<const uint32_t> sizes) {
+  uint32_t product = 1;
+  for (uint32_t size : sizes) product *= size;
+  return product;
+}
+
+std::vector<StridedDimension> SourceDimensions(std::span<const uint32_t> shape,
+                                               std::vector<uint32_t> source_strides) {
+  return MakeDimensions(shape, std::vector<std::vector<uint32_t>>{std::move(source_strides)});
+}
+
+// A shape around `axis`: [outer, shape[axis], inner].
+struct AxisSplit {
+  uint32_t outer = 1;
+  uint32_t inner = 1;
+};
+AxisSplit SplitAtAxis(std::span<const uint32_t> shape, uint32_t axis) {
+  CHECK(axis < shape.size());
+  return {Product(shape.subspan(0, axis)), Product(shape.subspan(axis + 1))};
+}
+
+// float16 with round to nearest even.
+uint32_t HalfBits(double value) {
+  float single = static_cast<float>(value);
+  auto bits = std::bit_cast<uint32_t>(single);
+  uint32_t sign = (bits >> 16) & 0x8000;
+  uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  if (magnitude >= 0x47800000) return sign | 0x7c00;
+  if (magnitude < 0x38800000) {
+    return sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000);
+  }
+  return sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13);
+}
+
+// The bits of a number as an element of `type`, saturated.
+uint64_t ElementBits(const webidl::Number& number, OperandDataType type) {
+  double value = std::visit([](auto v) { return static_cast<double>(v); }, number);
+  switch (type) {
+    case OperandDataType::kFloat32:
+      return FloatBits(value);
+    case OperandDataType::kFloat16:
+      return HalfBits(value);
+    case OperandDataType::kInt64:
+    case OperandDataType::kUint64:
+      if (!std::holds_alternative<double>(number)) {
+        return std::visit([](auto v) { return static_cast<uint64_t>(v); }, number);
+      }
+      break;
+    default:
+      break;
+  }
+  if (std::isnan(value)) return 0;
+  uint32_t bits = webidl::BitsPerElement(type);
+  bool is_signed = type == OperandDataType::kInt64 || type == OperandDataType::kInt32 ||
+                   type == OperandDataType::kInt8 || type == OperandDataType::kInt4;
+  if (is_signed) {
+    int64_t greatest = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
+    if (value >= static_cast<double>(greatest)) return static_cast<uint64_t>(greatest);
+    if (value <= -static_cast<double>(greatest) - 1) return static_cast<uint64_t>(-greatest - 1);
+    return static_cast<uint64_t>(static_cast<int64_t>(value));
+  }
+  uint64_t greatest = ~uint64_t{0} >> (64 - bits);
+  if (value >= static_cast<double>(greatest)) return greatest;
+  return value <= 0 ? 0 : static_cast<uint64_t>(value);
+}
+
+}  // namespace
+
+Status LowerAlias(const Node& node, LoweringBuilder& builder) {
+  builder.AddAlias(node.results[0], node.operands[0]);
+  return {};
+}
+
+Status LowerTranspose(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::TransposeAttributes>(node.attributes);
+  const Shape& shape = builder.descriptor(node.operands[0]).shape();
+  std::vector<uint32_t> packed = PackedStrides(shape);
+  std::vector<uint32_t> strides(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    size_t from = attributes.permutation ? (*attributes.permutation)[d] : shape.size() - 1 - d;
+    strides[d] = packed[from];
+  }
+  const Shape& result_shape = builder.descriptor(node.results[0]).shape();
+  AddRegionCopy({.source = node.operands[0],
+                 .result = node.results[0],
+                 .dimensions = SourceDimensions(result_shape, std::move(strides))},
+                builder);
+  return {};
+}
+
+Status LowerSlice(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::SliceAttributes>(node.attributes);
+  std::vector<uint32_t> strides = PackedStrides(builder.descriptor(node.operands[0]).shape());
+  uint32_t offset = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    offset += attributes.starts[d] * strides[d];
+    if (attributes.strides) strides[d] *= (*attributes.strides)[d];
+  }
+  const Shape& result_shape = builder.descriptor(node.results[0]).shape();
+  AddRegionCopy({.source = node.operands[0],
+                 .result = node.results[0],
+                 .dimensions = SourceDimensions(result_shape, std::move(strides)),
+                 .source_offset = offset},
+                builder);
+  return {};
+}
+
+Status LowerSplit(const Node& node, LoweringBuilder& builder) {
+  uint32_t axis = std::get<webidl::SplitAttributes>(node.attributes).axis;
+  const Shape shape = builder.descriptor(node.operands[0]).shape();
+  AxisSplit around = SplitAtAxis(shape, axis);
+  uint32_t start = 0;
+  for (ValueId result : node.results) {
+    uint32_t size = builder.descriptor(result).shape()[axis];
+    std::vector<StridedDimension> dimensions = {
+        {.size = around.outer, .strides = {shape[axis] * around.inner}},
+        {.size = size * around.inner, .strides = {1}}};
+    AddRegionCopy({.source = node.operands[0],
+                   .result = result,
+                   .dimensions = std::move(dimensions),
+                   .source_offset = start * around.inner},
+                  builder);
+    start += size;
+  }
+  return {};
+}
+
+Status LowerConcat(const Node& node, LoweringBuilder& builder) {
+  uint32_t axis = std::get<webidl::ConcatAttributes>(node.attributes).axis;
+  const Shape shape = builder.descriptor(node.results[0]).shape();
+  AxisSplit around = SplitAtAxis(shape, axis);
+  uint32_t start = 0;
+  for (ValueId operand : node.operands) {
+    uint32_t size = builder.descriptor(operand).shape()[axis];
+    uint32_t run = size * around.inner;
+    AddRegionCopy({.source = operand,
+                   .result = node.results[0],
+                   .dimensions = {{.size = around.outer * run, .strides = {1}}},
+                   .result_offset = start * around.inner,
+                   .run_length = run,
+                   .run_stride = shape[axis] * around.inner},
+                  builder);
+    start += size;
+  }
+  return {};
+}
+
+Status LowerExpand(const Node& node, LoweringBuilder& builder) {
+  const Shape& result_shape = builder.descriptor(node.results[0]).shape();
+  std::vector<uint32_t> strides =
+      BroadcastStrides(builder.descriptor(node.operands[0]).shape(), result_shape);
+  AddRegionCopy({.source = node.operands[0],
+                 .result = node.results[0],
+                 .dimensions = SourceDimensions(result_shape, std::move(strides))},
+                builder);
+  return {};
+}
+
+Status LowerReverse(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::ReverseAttributes>(node.attributes);
+  const Shape& shape = builder.descriptor(node.operands[0]).shape();
+  std::vector<uint32_t> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (attributes.axes) axes = *attributes.axes;
+  std::vector<uint32_t> strides = PackedStrides(shape);
+  uint32_t offset = 0;
+  for (uint32_t axis : axes) {
+    offset += (shape[axis] - 1) * strides[axis];
+    strides[axis] = 0 - strides[axis];
+  }
+  AddRegionCopy({.source = node.operands[0],
+                 .result = node.results[0],
+                 .dimensions = SourceDimensions(shape, std::move(strides)),
+                 .source_offset = offset},
+                builder);
+  return {};
+}
+
+Status LowerTile(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::TileAttributes>(node.attributes);
+  const Shape& shape = builder.descriptor(node.operands[0]).shape();
+  std::vector<uint32_t> strides = PackedStrides(shape);
+  std::vector<StridedDimension> dimensions;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    dimensions.push_back({.size = attributes.repetitions[d], .strides = {0}});
+    dimensions.push_back({.size = shape[d], .strides = {strides[d]}});
+  }
+  AddRegionCopy(
+      {.source = node.operands[0], .result = node.results[0], .dimensions = std::move(dimensions)},
+      builder);
+  return {};
+}
+
+Status LowerPad(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::PadAttributes>(node.attributes);
+  const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  uint64_t value = ElementBits(attributes.value, result.data_type());
+  LoweredCall call;
+  call.shader = shaders::ShaderId::kPad;
+  call.specialization = {static_cast<uint32_t>(result.data_type()),
+                         static_cast<uint32_t>(attributes.mode)};
+  static_assert(static_cast<uint32_t>(webidl::PaddingMode::kConstant) == 0 &&
+                static_cast<uint32_t>(webidl::PaddingMode::kEdge) == 1 &&
+                static_cast<uint32_t>(webidl::PaddingMode::kReflection) == 2);
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(result.element_count()), operand.rank(),
+                     static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)};
+  std::vector<uint32_t> strides = PackedStrides(operand.shape());
+  for (uint32_t d = 0; d < operand.rank(); ++d) {
+    for (uint32_t word : MakeDivisor(result.shape()[d])) call.parameters.push_back(word);
+    call.parameters.insert(call.parameters.end(),
+                           {attributes.beginning_padding[d], operand.shape()[d], strides[d], 0, 0});
+  }
+  call.invocations = StoreUnits(result);
+  call.cost = operand.byte_length() + result.byte_length();
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status LowerTriangular(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::TriangularAttributes>(node.attributes);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  CHECK(result.rank() >= 2);
+  uint32_t columns = result.shape()[result.rank() - 1];
+  uint32_t rows = result.shape()[result.rank() - 2];
+  // Beyond the corners nothing changes, and the shader's differences cannot overflow.
+  int64_t diagonal = std::clamp<int64_t>(attributes.diagonal, -static_cast<int64_t>(rows), columns);
+  LoweredCall call;
+  call.shader = shaders::ShaderId::kTriangular;
+  call.specialization = {static_cast<uint32_t>(result.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(result.element_count()), static_cast<uint32_t>(diagonal),
+                     attributes.upper ? 1u : 0u, 0};
+  for (uint32_t size : {columns, rows}) {
+    for (uint32_t word : MakeDivisor(size)) call.parameters.push_back(word);
+    call.parameters.push_back(0);
+  }
+  call.invocations = StoreUnits(result);
+  call.cost = 2 * result.byte_length();
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,151 @@
+#include "service/passes/lowering.h"
+
+#include "base/check.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_elementwise.h"
+#include "service/passes/lower_gather.h"
+#include "service/passes/lower_shape.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperatorKind;
+
+struct Row {
+  OperatorKind kind;
+  LowerFunction lower;
+};
+
+// In the order of OperatorKind.
+constexpr Row kRows[] = {
+    {OperatorKind::kAbs, LowerUnary},
+    {OperatorKind::kAdd, LowerBinary},
+    {OperatorKind::kArgMax, nullptr},
+    {OperatorKind::kArgMin, nullptr},
+    {OperatorKind::kAveragePool2d, nullptr},
+    {OperatorKind::kBatchNormalization, nullptr},
+    {OperatorKind::kCast, LowerCast},
+    {OperatorKind::kCeil, LowerUnary},
+    {OperatorKind::kClamp, LowerClamp},
+    {OperatorKind::kConcat, LowerConcat},
+    {OperatorKind::kConv2d, nullptr},
+    {OperatorKind::kConvTranspose2d, nullptr},
+    {OperatorKind::kCos, LowerUnary},
+    {OperatorKind::kCumulativeSum, nullptr},
+    {OperatorKind::kDequantizeLinear, nullptr},
+    {OperatorKind::kDiv, LowerBinary},
+    {OperatorKind::kElu, LowerUnary},
+    {OperatorKind::kEqual, LowerBinary},
+    {OperatorKind::kErf, LowerUnary},
+    {OperatorKind::kExp, LowerUnary},
+    {OperatorKind::kExpand, LowerExpand},
+    {OperatorKind::kFloor, LowerUnary},
+    {OperatorKind::kGather, LowerGather},
+    {OperatorKind::kGatherElements, LowerGatherElements},
+    {OperatorKind::kGatherND, LowerGatherNd},
+    {OperatorKind::kGelu, LowerUnary},
+    {OperatorKind::kGemm, nullptr},
+    {OperatorKind::kGreater, LowerBinary},
+    {OperatorKind::kGreaterOrEqual, LowerBinary},
+    {OperatorKind::kGru, nullptr},
+    {OperatorKind::kGruCell, nullptr},
+    {OperatorKind::kHardSigmoid, LowerUnary},
+    {OperatorKind::kHardSwish, LowerUnary},
+    {OperatorKind::kIdentity, LowerAlias},
+    {OperatorKind::kInstanceNormalization, nullptr},
+    {OperatorKind::kIsInfinite, LowerUnary},
+    {OperatorKind::kIsNaN, LowerUnary},
+    {OperatorKind::kL2Pool2d, nullptr},
+    {OperatorKind::kLayerNormalization, nullptr},
+    {OperatorKind::kLeakyRelu, LowerUnary},
+    {OperatorKind::kLesser, LowerBinary},
+    {OperatorKind::kLesserOrEqual, LowerBinary},
+    {OperatorKind::kLinear, LowerUnary},
+    {OperatorKind::kLog, LowerUnary},
+    {OperatorKind::kLogicalAnd, LowerBinary},
+    {OperatorKind::kLogicalNot, LowerUnary},
+    {OperatorKind::kLogicalOr, LowerBinary},
+    {OperatorKind::kLogicalXor, LowerBinary},
+    {OperatorKind::kLstm, nullptr},
+    {OperatorKind::kLstmCell, nullptr},
+    {OperatorKind::kMatmul, nullptr},
+    {OperatorKind::kMax, LowerBinary},
+    {OperatorKind::kMaxPool2d, nullptr},
+    {OperatorKind::kMin, LowerBinary},
+    {OperatorKind::kMul, LowerBinary},
+    {OperatorKind::kNeg, LowerUnary},
+    {OperatorKind::kNotEqual, LowerBinary},
+    {OperatorKind::kPad, LowerPad},
+    {OperatorKind::kPow, LowerBinary},
+    {OperatorKind::kPrelu, LowerBinary},
+    {OperatorKind::kQuantizeLinear, nullptr},
+    {OperatorKind::kReciprocal, LowerUnary},
+    {OperatorKind::kReduceL1, nullptr},
+    {OperatorKind::kReduceL2, nullptr},
+    {OperatorKind::kReduceLogSum, nullptr},
+    {OperatorKind::kReduceLogSumExp, nullptr},
+    {OperatorKind::kReduceMax, nullptr},
+    {OperatorKind::kReduceMean, nullptr},
+    {OperatorKind::kReduceMin, nullptr},
+    {OperatorKind::kReduceProduct, nullptr},
+    {OperatorKind::kReduceSum, nullptr},
+    {OperatorKind::kReduceSumSquare, nullptr},
+    {OperatorKind::kRelu, LowerUnary},
+    {OperatorKind::kResample2d, nullptr},
+    {OperatorKind::kReshape, LowerAlias},
+    {OperatorKind::kReverse, LowerReverse},
+    {OperatorKind::kRoundEven, LowerUnary},
+    {OperatorKind::kScatterElements, LowerScatterElements},
+    {OperatorKind::kScatterND, LowerScatterNd},
+    {OperatorKind::kSigmoid, LowerUnary},
+    {OperatorKind::kSign, LowerUnary},
+    {OperatorKind::kSin, LowerUnary},
+    {OperatorKind::kSlice, LowerSlice},
+    {OperatorKind::kSoftmax, nullptr},
+    {OperatorKind::kSoftplus, LowerUnary},
+    {OperatorKind::kSoftsign, LowerUnary},
+    {OperatorKind::kSplit, LowerSplit},
+    {OperatorKind::kSqrt, LowerUnary},
+    {OperatorKind::kSub, LowerBinary},
+    {OperatorKind::kTan, LowerUnary},
+    {OperatorKind::kTanh, LowerUnary},
+    {OperatorKind::kTile, LowerTile},
+    {OperatorKind::kTranspose, LowerTranspose},
+    {OperatorKind::kTriangular, LowerTriangular},
+    {OperatorKind::kWhere, LowerWhere},
+};
+static_assert(std::size(kRows) == webidl::kOperatorKindCount);
+
+constexpr bool RowsAreInOrder() {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].kind != static_cast<OperatorKind>(i)) return false;
+  }
+  return true;
+}
+static_assert(RowsAreInOrder());
+
+}  // namespace
+
+LowerFunction GetLowering(OperatorKind kind) {
+  auto index = static_cast<size_t>(kind);
+  CHECK(index < std::size(kRows));
+  return kRows[index].lower;
+}
+
+LoweredCall MakeCopyCall(const Graph& graph, ValueId result, ValueId source) {
+  const webidl::OperandDescriptor& descriptor = graph.values[result].descriptor;
+  CHECK(descriptor.byte_length() == graph.values[source].descriptor.byte_length());
+  uint64_t words = WordCount(descriptor);
+  LoweredCall call;
+  call.shader = shaders::ShaderId::kCopyWords;
+  call.buffers = {{source, false}, {result, true}};
+  call.parameters = {static_cast<uint32_t>(words), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  StridedDimension flat{.size = static_cast<uint32_t>(words), .strides = {1}};
+  AppendDimensions({&flat, 1}, call.parameters);
+  call.invocations = words;
+  call.cost = 8 * words;
+  call.label = "copy";
+  return call;
+}
+
+}  // namespace webnnd::service

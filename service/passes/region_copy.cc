@@ -1,0 +1,136 @@
+#include "service/passes/region_copy.h"
+
+#include <bit>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDescriptor;
+
+uint64_t ElementCount(const RegionCopy& copy) {
+  uint64_t count = 1;
+  for (const StridedDimension& dimension : copy.dimensions) count *= dimension.size;
+  return count;
+}
+
+bool IsFlat(const RegionCopy& copy) {
+  return copy.dimensions.size() == 1 &&
+         (copy.dimensions[0].strides[0] == 1 || copy.dimensions[0].size == 1) &&
+         copy.run_length == ElementCount(copy);
+}
+
+// Whether the result has exactly the bytes of the source.
+bool ChangesNothing(const RegionCopy& copy, const LoweringBuilder& builder) {
+  uint64_t count = ElementCount(copy);
+  return IsFlat(copy) && copy.source_offset == 0 && copy.result_offset == 0 &&
+         builder.descriptor(copy.source).element_count() == count &&
+         builder.descriptor(copy.result).element_count() == count;
+}
+
+void DoubleToWords(RegionCopy& copy) {
+  for (StridedDimension& dimension : copy.dimensions) dimension.strides[0] *= 2;
+  copy.dimensions.push_back({.size = 2, .strides = {1}});
+  copy.dimensions = Coalesce(copy.dimensions);
+  copy.source_offset *= 2;
+  copy.result_offset *= 2;
+  copy.run_length *= 2;
+  copy.run_stride *= 2;
+}
+
+// Elements of `per_word` to a word move as words where rows of both sides begin and end on words.
+bool ShrinkToWords(RegionCopy& copy, uint32_t per_word) {
+  auto aligned = [per_word](uint32_t position) { return position % per_word == 0; };
+  const StridedDimension& last = copy.dimensions.back();
+  bool fits = last.strides[0] == 1 && aligned(last.size) && aligned(copy.source_offset) &&
+              aligned(copy.result_offset) && aligned(copy.run_length) && aligned(copy.run_stride);
+  for (size_t d = 0; d + 1 < copy.dimensions.size(); ++d) {
+    fits = fits && aligned(copy.dimensions[d].strides[0]);
+  }
+  if (!fits) return false;
+  auto shrink = [per_word](uint32_t& position) {
+    // Strides may be negative.
+    position =
+        static_cast<uint32_t>(static_cast<int32_t>(position) / static_cast<int32_t>(per_word));
+  };
+  for (size_t d = 0; d + 1 < copy.dimensions.size(); ++d) shrink(copy.dimensions[d].strides[0]);
+  shrink(copy.dimensions.back().size);
+  shrink(copy.source_offset);
+  shrink(copy.result_offset);
+  shrink(copy.run_length);
+  shrink(copy.run_stride);
+  copy.dimensions = Coalesce(copy.dimensions);
+  return true;
+}
+
+std::vector<uint32_t> Parameters(const RegionCopy& copy, uint64_t units,
+                                 std::array<uint32_t, 3> run_divisor, bool many_runs) {
+  std::vector<uint32_t> parameters = {NarrowCast<uint32_t>(units),
+                                      static_cast<uint32_t>(copy.dimensions.size()),
+                                      copy.source_offset,
+                                      copy.result_offset,
+                                      run_divisor[0],
+                                      run_divisor[1],
+                                      run_divisor[2],
+                                      copy.run_stride,
+                                      many_runs ? 1u : 0u,
+                                      copy.run_length,
+                                      0,
+                                      0};
+  AppendDimensions(copy.dimensions, parameters);
+  return parameters;
+}
+
+void FillWordCall(const RegionCopy& copy, LoweredCall& call) {
+  uint64_t words = ElementCount(copy);
+  call.shader = shaders::ShaderId::kCopyWords;
+  call.parameters = Parameters(copy, words, MakeDivisor(copy.run_length), copy.run_length != words);
+  call.invocations = words;
+}
+
+void FillNarrowCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
+  uint32_t per_word = 32 / bits;
+  uint64_t runs = ElementCount(copy) / copy.run_length;
+  bool aligned = copy.result_offset % per_word == 0 && copy.run_stride % per_word == 0;
+  // An unaligned run may begin with the last element of a word.
+  uint32_t words_per_run = aligned ? DivideRoundingUp(copy.run_length, per_word)
+                                   : (copy.run_length + per_word - 2) / per_word + 1;
+  call.shader = shaders::ShaderId::kCopyNarrow;
+  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1)};
+  call.parameters = Parameters(copy, runs * words_per_run, MakeDivisor(words_per_run), runs > 1);
+  call.invocations = runs * words_per_run;
+}
+
+}  // namespace
+
+void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
+  const OperandDescriptor& descriptor = builder.descriptor(copy.result);
+  uint32_t bits = webidl::BitsPerElement(descriptor.data_type());
+  copy.dimensions = Coalesce(copy.dimensions);
+  auto count = NarrowCast<uint32_t>(ElementCount(copy));
+  if (copy.run_length == 0 || copy.run_length == count) {
+    copy.run_length = count;
+    copy.run_stride = 0;
+  }
+  CHECK(count % copy.run_length == 0);
+  if (ChangesNothing(copy, builder)) {
+    builder.AddAlias(copy.result, copy.source);
+    return;
+  }
+  LoweredCall call;
+  call.buffers = {{copy.source, false}, {copy.result, true}};
+  call.cost = uint64_t{count} * bits / 4;  // Read and written.
+  bool whole_words = bits >= 32;
+  if (bits == 64) DoubleToWords(copy);
+  if (bits < 32) whole_words = ShrinkToWords(copy, 32 / bits);
+  if (whole_words) {
+    FillWordCall(copy, call);
+  } else {
+    FillNarrowCall(copy, bits, call);
+  }
+  builder.AddCall(std::move(call));
+}
+
+}  // namespace webnnd::service
