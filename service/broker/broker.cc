@@ -296,8 +296,10 @@ void Broker::MatchClients() {
 }
 
 void Broker::StartWorkers() {
-  bool room = waiting_.size() + Count(State::kServing) < limits::kWorkersMax;
-  size_t wanted = waiting_.size() + (options_.warm_spare && Listens() && room ? 1 : 0);
+  bool room = Count(State::kServing) < limits::kWorkersMax;
+  // A spare must not compete with a worker that somebody waits for.
+  size_t spare = options_.warm_spare && Listens() && room ? 1 : 0;
+  size_t wanted = waiting_.empty() ? spare : waiting_.size();
   size_t idle = Count(State::kStarting) + Count(State::kReady);
   while (!stopping_ && idle < wanted && NowMs() >= no_start_before_ms_) {
     StartWorker();
