@@ -78,6 +78,12 @@ inline constexpr int kSubmissionMs = 50;
 // Device work of one dispatch; beyond it the worker gives up and its contexts are lost.
 inline constexpr int kDispatchSecondsMax = 60;
 
+// --- The device ---------------------------------------------------------------------------------
+// Kernels compiled for one device: some 300 modules with a few specialisations each.
+inline constexpr uint32_t kPipelinesPerDeviceMax = 8192;
+// Staging memory of one context's transfers in flight; a transfer that is larger goes alone.
+inline constexpr uint64_t kStagingBytesPerContextMax = 32ull << 20;
+
 }  // namespace webnnd::limits
 
 #endif  // WEBNND_BASE_LIMITS_H_

@@ -60,6 +60,8 @@ class Device {
   // `bytes` are rounded up to whole words. Contents are undefined: clear or write before use.
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes);
 
+  // Bytes of all buffers that live now, our own (arenas, parameters, staging) included.
+  uint64_t bytes_in_use() const;
   // True once a call answered VK_ERROR_DEVICE_LOST, or work took too long.
   bool lost() const;
   // Messages of the validation layers so far, in this process.
@@ -68,8 +70,9 @@ class Device {
   DeviceImpl& impl() { return *impl_; }
 
  private:
-  explicit Device(std::unique_ptr<DeviceImpl> impl);
-  std::unique_ptr<DeviceImpl> impl_;
+  explicit Device(std::shared_ptr<DeviceImpl> impl);
+  // Shared with all that was made by this device, and so outlives it.
+  std::shared_ptr<DeviceImpl> impl_;
 };
 
 // Pipelines, constants, arena and parameters of one plan. Immutable; thread-safe.
@@ -78,8 +81,8 @@ class Executable {
   virtual ~Executable() = default;
   // Compiles every pipeline and warms it with an empty dispatch, so that no dispatch pays for it.
   // `constants` in the plan's order.
-  static Result<std::shared_ptr<Executable>> Create(
-      std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants);
+  static Result<std::shared_ptr<Executable>> Create(std::shared_ptr<Device> device, Plan plan,
+                                                    std::vector<std::shared_ptr<Buffer>> constants);
   virtual const Plan& plan() const = 0;
   virtual uint64_t device_bytes() const = 0;  // Arena and parameters, without constants.
 };
@@ -105,7 +108,8 @@ class Timeline {
   // Sets all bytes to zero.
   virtual Status Clear(std::shared_ptr<Buffer> buffer) = 0;
   // Writes [offset, offset + bytes): `fill` is called at once with staging memory of that size
-  // (possibly in pieces, in order) and fills it. Its error is passed on and nothing is written then.
+  // (possibly in pieces, in order) and fills it. Its error is passed on and nothing is written
+  // then.
   using FillFunction = std::function<Status(uint64_t offset, std::span<std::byte> staging)>;
   virtual Status Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
                        const FillFunction& fill) = 0;
@@ -113,7 +117,8 @@ class Timeline {
   using ReadFunction = std::function<void(Result<std::span<const std::byte>>)>;
   virtual Status Read(std::shared_ptr<Buffer> buffer, uint64_t bytes, ReadFunction done) = 0;
   virtual Status Dispatch(std::shared_ptr<Binding> binding) = 0;
-  // Runs `done` on the completion thread after all that was recorded before it (false: device lost).
+  // Runs `done` on the completion thread after all that was recorded before it (false: device
+  // lost).
   virtual Status Notify(std::function<void(bool ok)> done) = 0;
   // Submits what has been recorded. Recording never waits for the device, except when staging
   // memory in flight exceeds its bound.

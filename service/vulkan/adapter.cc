@@ -1,0 +1,134 @@
+#include "service/vulkan/adapter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/limits.h"
+#include "service/vulkan/vk_try.h"
+
+namespace webnnd::service {
+namespace {
+
+// Rates that splitting assumes, in KernelCall::cost per second. A submission may take several times
+// kSubmissionMs where they are wrong; they bound how long others wait, not what is computed.
+constexpr uint64_t kCpuCostPerSecond = 4'000'000'000;
+constexpr uint64_t kGpuCostPerSecond = 500'000'000'000;
+
+DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
+  DeviceProfile profile;
+  const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  if (cpu) {
+    // One subgroup per workgroup, and few workgroups: each costs about a microsecond, while the
+    // driver's thread per core only needs enough of them to balance the load.
+    uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
+    profile.local_size = 8;
+    profile.workgroups_max = 8 * threads;
+  } else {
+    profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);
+    profile.workgroups_max = 16384;
+  }
+  profile.workgroups_max =
+      std::min(profile.workgroups_max, properties.limits.maxComputeWorkGroupCount[0]);
+  profile.submission_cost =
+      (cpu ? kCpuCostPerSecond : kGpuCostPerSecond) / 1000 * limits::kSubmissionMs;
+  profile.unified_memory = cpu || properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  return profile;
+}
+
+Result<bool> HasExtension(VkPhysicalDevice physical, const char* name) {
+  uint32_t count = 0;
+  VK_TRY(nullptr, vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr));
+  std::vector<VkExtensionProperties> extensions(count);
+  VK_TRY(nullptr,
+         vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, extensions.data()));
+  extensions.resize(count);
+  return std::any_of(extensions.begin(), extensions.end(),
+                     [&](const VkExtensionProperties& extension) {
+                       return std::strcmp(extension.extensionName, name) == 0;
+                     });
+}
+
+// A family for compute, if possible not the one that also draws: a compositor uses that.
+bool FindQueueFamily(VkPhysicalDevice physical, uint32_t& family) {
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+  bool found = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
+    bool draws = (families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
+    if (found && draws) continue;
+    family = i;
+    found = true;
+    if (!draws) break;
+  }
+  return found;
+}
+
+Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceOptions& options) {
+  Adapter adapter;
+  adapter.physical = physical;
+  VkPhysicalDeviceProperties properties;
+  vkGetPhysicalDeviceProperties(physical, &properties);
+  adapter.info.index = index;
+  adapter.info.name = properties.deviceName;
+  adapter.info.accelerated = properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU;
+  adapter.info.low_power = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  if (properties.apiVersion < VK_API_VERSION_1_2) {
+    adapter.info.missing = "lacks Vulkan 1.2";
+    return adapter;
+  }
+  VkPhysicalDeviceVulkan12Properties properties12{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES};
+  VkPhysicalDeviceVulkan11Properties properties11{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, &properties12};
+  VkPhysicalDeviceProperties2 properties2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                          &properties11};
+  vkGetPhysicalDeviceProperties2(physical, &properties2);
+  adapter.info.driver = fmt::format("{} {}", properties12.driverName, properties12.driverInfo);
+  adapter.limits = properties2.properties.limits;
+  adapter.buffer_bytes_max = properties11.maxMemoryAllocationSize;
+  vkGetPhysicalDeviceMemoryProperties(physical, &adapter.memory);
+  adapter.profile = MakeProfile(properties2.properties);
+
+  ASSIGN_OR_RETURN(adapter.has_robustness2,
+                   HasExtension(physical, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME));
+  FeatureChain present;
+  vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
+  ASSIGN_OR_RETURN(adapter.features, ChooseFeatures(present, options.disabled_features));
+  std::string missing = MissingFeatures(adapter.features);
+  if (!FindQueueFamily(physical, adapter.queue_family)) {
+    missing += missing.empty() ? "a compute queue" : ", a compute queue";
+  }
+  if (!missing.empty()) adapter.info.missing = "lacks " + missing;
+  return adapter;
+}
+
+}  // namespace
+
+Result<std::vector<Adapter>> FindAdapters(const Instance& instance, const DeviceOptions& options) {
+  uint32_t count = 0;
+  VK_TRY(nullptr, vkEnumeratePhysicalDevices(instance.get(), &count, nullptr));
+  std::vector<VkPhysicalDevice> physical(count);
+  VK_TRY(nullptr, vkEnumeratePhysicalDevices(instance.get(), &count, physical.data()));
+  std::vector<Adapter> adapters;
+  for (uint32_t i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(Adapter adapter, Inspect(physical[i], i, options));
+    adapters.push_back(std::move(adapter));
+  }
+  return adapters;
+}
+
+Result<std::vector<AdapterInfo>> ListAdapters(const DeviceOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Instance> instance, Instance::Create(options.validation));
+  ASSIGN_OR_RETURN(std::vector<Adapter> adapters, FindAdapters(*instance, options));
+  std::vector<AdapterInfo> infos;
+  for (Adapter& adapter : adapters) infos.push_back(std::move(adapter.info));
+  return infos;
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,42 @@
+// Adapter: a physical device, what it offers, and how we use a device of its kind.
+#ifndef WEBNND_SERVICE_VULKAN_ADAPTER_H_
+#define WEBNND_SERVICE_VULKAN_ADAPTER_H_
+
+#include <vulkan/vulkan.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "service/vulkan/device.h"
+#include "service/vulkan/features.h"
+#include "service/vulkan/instance.h"
+
+namespace webnnd::service {
+
+// What differs between kinds of devices.
+struct DeviceProfile {
+  uint32_t local_size = 0;       // Specialisation constant 0 of every shader.
+  uint32_t workgroups_max = 0;   // Of a call that is given in invocations.
+  uint64_t submission_cost = 0;  // KernelCall::cost that takes about limits::kSubmissionMs.
+  bool unified_memory = false;   // The host may write into tensors directly.
+};
+
+struct Adapter {
+  AdapterInfo info;
+  VkPhysicalDevice physical = VK_NULL_HANDLE;
+  FeatureChain features;  // Those to enable.
+  bool has_robustness2 = false;
+  uint32_t queue_family = 0;
+  VkPhysicalDeviceLimits limits{};
+  uint64_t buffer_bytes_max = 0;  // Of one allocation.
+  VkPhysicalDeviceMemoryProperties memory{};
+  DeviceProfile profile;
+};
+
+// All adapters of the loader, in its order; one that lacks something has `info.missing` set.
+Result<std::vector<Adapter>> FindAdapters(const Instance& instance, const DeviceOptions& options);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_VULKAN_ADAPTER_H_

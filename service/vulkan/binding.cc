@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "service/vulkan/binding_impl.h"
+#include "service/vulkan/commands.h"
+#include "service/vulkan/vk_try.h"
+
+namespace webnnd::service {
+
+Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable> executable,
+                                                 std::vector<std::shared_ptr<Buffer>> inputs,
+                                                 std::vector<std::shared_ptr<Buffer>> outputs) {
+  auto own = std::dynamic_pointer_cast<ExecutableImpl>(std::move(executable));
+  CHECK(own != nullptr);
+  auto binding = std::make_shared<BindingImpl>(std::move(own));
+  TRY(binding->Prepare(inputs, outputs));
+  return std::shared_ptr<Binding>(std::move(binding));
+}
+
+Status BindingImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
+                            const std::vector<std::shared_ptr<Buffer>>& outputs) {
+  const Plan& plan = executable_->plan();
+  ASSIGN_OR_RETURN(inputs_, Adopt(inputs, plan.input_bytes));
+  ASSIGN_OR_RETURN(outputs_, Adopt(outputs, plan.output_bytes));
+  if (plan.calls.empty()) return {};
+  TRY(AllocateSets());
+  for (size_t call = 0; call < plan.calls.size(); ++call) WriteSet(call);
+  return Record();
+}
+
+Result<std::vector<std::shared_ptr<BufferImpl>>> BindingImpl::Adopt(
+    const std::vector<std::shared_ptr<Buffer>>& buffers, const std::vector<uint64_t>& bytes_min) {
+  if (buffers.size() != bytes_min.size()) {
+    return InternalError("the plan has another number of tensors ({}, not {})", bytes_min.size(),
+                         buffers.size());
+  }
+  std::vector<std::shared_ptr<BufferImpl>> adopted;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> buffer, executable_->device().Own(buffers[i]));
+    if (buffer->bytes() < bytes_min[i]) {
+      return InternalError("tensor {} is smaller than planned ({} bytes)", i, buffer->bytes());
+    }
+    buffer->ShareWithDevice();
+    adopted.push_back(std::move(buffer));
+  }
+  return adopted;
+}
+
+Status BindingImpl::AllocateSets() {
+  DeviceImpl& device = executable_->device();
+  const auto count = NarrowCast<uint32_t>(executable_->plan().calls.size());
+  const VkDescriptorPoolSize sizes[] = {
+      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, count},
+      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count * kBuffersPerCallMax}};
+  VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  info.maxSets = count;
+  info.poolSizeCount = std::size(sizes);
+  info.pPoolSizes = sizes;
+  descriptor_pool_ = UniqueDescriptorPool(device.get());
+  VK_TRY(device.lost(),
+         vkCreateDescriptorPool(device.get(), &info, nullptr, descriptor_pool_.out()));
+  const std::vector<VkDescriptorSetLayout> layouts(count, device.pipelines().set_layout());
+  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  allocate.descriptorPool = descriptor_pool_.get();
+  allocate.descriptorSetCount = count;
+  allocate.pSetLayouts = layouts.data();
+  sets_.resize(count);
+  VK_TRY(device.lost(), vkAllocateDescriptorSets(device.get(), &allocate, sets_.data()));
+  return {};
+}
+
+void BindingImpl::WriteSet(size_t call) {
+  DeviceImpl& device = executable_->device();
+  const std::vector<BufferRef>& buffers = executable_->plan().calls[call].buffers;
+  const BufferImpl& parameters = executable_->parameters();
+  std::array<VkDescriptorBufferInfo, 1 + kBuffersPerCallMax> infos;
+  infos.fill(device.pipelines().dummy_storage());
+  infos[0] = {parameters.handle(), parameters.offset(), kParameterBytesPerCall};
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    // Vulkan knows no empty range; a kernel without elements does not touch it.
+    if (buffers[i].bytes != 0) infos[1 + i] = Describe(buffers[i]);
+  }
+  std::array<VkWriteDescriptorSet, 2> writes{};
+  for (uint32_t i = 0; i < writes.size(); ++i) {
+    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    writes[i].dstSet = sets_[call];
+    writes[i].dstBinding = i;
+    // Runs over into the bindings that follow, which are of the same type.
+    writes[i].descriptorCount = i == 0 ? 1 : kBuffersPerCallMax;
+    writes[i].descriptorType =
+        i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes[i].pBufferInfo = &infos[i];
+  }
+  vkUpdateDescriptorSets(device.get(), writes.size(), writes.data(), 0, nullptr);
+}
+
+VkDescriptorBufferInfo BindingImpl::Describe(const BufferRef& buffer) const {
+  const BufferImpl* whole = nullptr;
+  switch (buffer.space) {
+    case BufferSpace::kInput:
+      whole = inputs_[buffer.index].get();
+      break;
+    case BufferSpace::kOutput:
+      whole = outputs_[buffer.index].get();
+      break;
+    case BufferSpace::kConstant:
+      whole = &executable_->constant(buffer.index);
+      break;
+    case BufferSpace::kArena:
+      whole = executable_->arena();
+      break;
+  }
+  CHECK(whole != nullptr && buffer.offset + buffer.bytes <= whole->bytes());
+  return {whole->handle(), whole->offset() + buffer.offset, buffer.bytes};
+}
+
+Status BindingImpl::Record() {
+  ASSIGN_OR_RETURN(command_pool_, CreateCommandPool(executable_->device().logical(), 0));
+  for (size_t call = 0; call < executable_->plan().calls.size();) {
+    ASSIGN_OR_RETURN(call, RecordSegment(call));
+  }
+  return {};
+}
+
+Result<size_t> BindingImpl::RecordSegment(size_t first) {
+  DeviceImpl& device = executable_->device();
+  const std::vector<KernelCall>& calls = executable_->plan().calls;
+  Segment segment;
+  ASSIGN_OR_RETURN(segment.commands, AllocateCommandBuffer(device.logical(), command_pool_.get()));
+  TRY(BeginCommandBuffer(device.logical(), segment.commands,
+                         VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT));
+  RecordFullBarrier(segment.commands);
+  bool barrier_due = false;
+  VkPipeline bound = VK_NULL_HANDLE;
+  size_t call = first;
+  for (; call < calls.size(); ++call) {
+    const bool fits = segment.cost + calls[call].cost <= device.profile().submission_cost;
+    if (call != first && !fits) break;
+    segment.cost += calls[call].cost;
+    // The segment's first barrier covers its first call.
+    barrier_due |= calls[call].barrier_before && call != first;
+    const uint32_t workgroups = CountWorkgroups(calls[call]);
+    if (workgroups == 0) continue;
+    if (std::exchange(barrier_due, false)) RecordKernelBarrier(segment.commands);
+    if (VkPipeline pipeline = executable_->pipeline(call); pipeline != bound) {
+      vkCmdBindPipeline(segment.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+      bound = pipeline;
+    }
+    RecordCall(segment.commands, call, workgroups);
+  }
+  VK_TRY(device.lost(), vkEndCommandBuffer(segment.commands));
+  segments_.push_back(segment);
+  return call;
+}
+
+void BindingImpl::RecordCall(VkCommandBuffer commands, size_t call, uint32_t workgroups) const {
+  const uint32_t offset = executable_->parameter_offset(call);
+  vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                          executable_->device().pipelines().layout(), 0, 1, &sets_[call], 1,
+                          &offset);
+  vkCmdDispatch(commands, workgroups, 1, 1);
+}
+
+uint32_t BindingImpl::CountWorkgroups(const KernelCall& call) const {
+  DeviceImpl& device = executable_->device();
+  const uint64_t device_max = device.logical().adapter().limits.maxComputeWorkGroupCount[0];
+  if (call.workgroups != 0) {
+    return static_cast<uint32_t>(std::min(call.workgroups, device_max));
+  }
+  const DeviceProfile& profile = device.profile();
+  const uint64_t wanted = DivideRoundingUp<uint64_t>(call.invocations, profile.local_size);
+  return static_cast<uint32_t>(std::min<uint64_t>(wanted, profile.workgroups_max));
+}
+
+}  // namespace webnnd::service

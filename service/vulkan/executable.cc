@@ -1,0 +1,136 @@
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "service/vulkan/executable_impl.h"
+
+namespace webnnd::service {
+
+Result<std::shared_ptr<Executable>> Executable::Create(
+    std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants) {
+  auto executable =
+      std::make_shared<ExecutableImpl>(device->impl().shared_from_this(), std::move(plan));
+  TRY(executable->Prepare(constants));
+  return std::shared_ptr<Executable>(std::move(executable));
+}
+
+Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& constants) {
+  TRY(AdoptConstants(constants));
+  TRY(CheckCalls());
+  if (plan_.arena_bytes > 0) {
+    ASSIGN_OR_RETURN(arena_, device_->Allocate(MemoryKind::kTensor, plan_.arena_bytes));
+    arena_->ShareWithDevice();
+  }
+  TRY(WriteParameters());
+  return CompilePipelines();
+}
+
+uint64_t ExecutableImpl::device_bytes() const {
+  return (arena_ == nullptr ? 0 : arena_->bytes()) + parameters_->bytes();
+}
+
+Status ExecutableImpl::AdoptConstants(const std::vector<std::shared_ptr<Buffer>>& constants) {
+  if (constants.size() != plan_.constant_bytes.size()) {
+    return InternalError("the plan has another number of constants ({}, not {})",
+                         plan_.constant_bytes.size(), constants.size());
+  }
+  for (size_t i = 0; i < constants.size(); ++i) {
+    ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> constant, device_->Own(constants[i]));
+    if (constant->bytes() < plan_.constant_bytes[i]) {
+      return InternalError("constant {} is smaller than planned ({} bytes)", i, constant->bytes());
+    }
+    constant->ShareWithDevice();
+    constants_.push_back(std::move(constant));
+  }
+  return {};
+}
+
+// A plan comes from our own passes. These checks keep a defect there from becoming memory access
+// outside of a buffer here.
+Status ExecutableImpl::CheckCalls() const {
+  for (const KernelCall& call : plan_.calls) {
+    if (static_cast<uint32_t>(call.shader) >= shaders::kShaderCount) {
+      return InternalError("there is no such shader ({})", static_cast<uint32_t>(call.shader));
+    }
+    if (call.buffers.size() > kBuffersPerCallMax) {
+      return InternalError("{} has too many buffers ({})", call.label, call.buffers.size());
+    }
+    if (call.parameters.size() > kParametersPerCallMax) {
+      return InternalError("{} has too many parameters ({})", call.label, call.parameters.size());
+    }
+    for (const BufferRef& buffer : call.buffers) {
+      TRY_DOING(CheckBuffer(buffer), "checking the kernel call ({})", call.label);
+    }
+  }
+  return {};
+}
+
+Status ExecutableImpl::CheckBuffer(const BufferRef& buffer) const {
+  std::span<const uint64_t> sizes;
+  switch (buffer.space) {
+    case BufferSpace::kInput:
+      sizes = plan_.input_bytes;
+      break;
+    case BufferSpace::kOutput:
+      sizes = plan_.output_bytes;
+      break;
+    case BufferSpace::kConstant:
+      sizes = plan_.constant_bytes;
+      break;
+    case BufferSpace::kArena:
+      sizes = {&plan_.arena_bytes, 1};
+      break;
+  }
+  if (buffer.index >= sizes.size()) {
+    return InternalError("a buffer is not one of the plan ({})", buffer.index);
+  }
+  // Allocation rounds up to words as well.
+  const std::optional<uint64_t> whole = CheckedAlignUp<uint64_t>(sizes[buffer.index], 4);
+  const std::optional<uint64_t> end = CheckedAdd(buffer.offset, buffer.bytes);
+  if (buffer.offset % kBufferAlignment != 0 || buffer.bytes % 4 != 0 || !whole || !end ||
+      *end > *whole) {
+    return InternalError("a range is not inside its buffer ({} + {} of {} bytes)", buffer.offset,
+                         buffer.bytes, sizes[buffer.index]);
+  }
+  if (buffer.bytes > device_->logical().adapter().limits.maxStorageBufferRange) {
+    return NotSupportedError("a range is larger than the device allows ({} bytes)", buffer.bytes);
+  }
+  return {};
+}
+
+Status ExecutableImpl::WriteParameters() {
+  uint64_t bytes = 0;
+  for (const KernelCall& call : plan_.calls) {
+    if (bytes > UINT32_MAX) return QuotaError("the graph has too many kernels ({})", bytes);
+    parameter_offsets_.push_back(static_cast<uint32_t>(bytes));
+    bytes += AlignUp<uint64_t>(call.parameters.size() * sizeof(uint32_t), kBufferAlignment);
+  }
+  // Every call's descriptor spans the most that a call may have; slices overlap the next ones.
+  ASSIGN_OR_RETURN(parameters_,
+                   device_->Allocate(MemoryKind::kParameters, bytes + kParameterBytesPerCall));
+  std::memset(parameters_->mapped(), 0, parameters_->bytes());
+  for (size_t i = 0; i < plan_.calls.size(); ++i) {
+    const std::vector<uint32_t>& words = plan_.calls[i].parameters;
+    if (words.empty()) continue;
+    std::memcpy(parameters_->mapped() + parameter_offsets_[i], words.data(),
+                words.size() * sizeof(uint32_t));
+  }
+  parameters_->ShareWithDevice();
+  return {};
+}
+
+Status ExecutableImpl::CompilePipelines() {
+  for (const KernelCall& call : plan_.calls) {
+    Result<std::shared_ptr<Pipeline>> pipeline =
+        device_->pipelines().Get({call.shader, call.specialization});
+    if (!pipeline.ok()) {
+      return std::move(pipeline).error().AddContext(
+          fmt::format("compiling the kernel of {}", call.label));
+    }
+    pipelines_.push_back(std::move(*pipeline));
+  }
+  return {};
+}
+
+}  // namespace webnnd::service

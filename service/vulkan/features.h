@@ -1,0 +1,48 @@
+// The table of device features that we require or use, with the reason of each.
+#ifndef WEBNND_SERVICE_VULKAN_FEATURES_H_
+#define WEBNND_SERVICE_VULKAN_FEATURES_H_
+
+#include <vulkan/vulkan.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace webnnd::service {
+
+// The features of a device as one chain of structures.
+struct FeatureChain {
+  FeatureChain();
+  FeatureChain(const FeatureChain& other);
+  FeatureChain& operator=(const FeatureChain& other);
+
+  // The head of the chain. Only devices of VK_EXT_robustness2 may be asked with it.
+  VkPhysicalDeviceFeatures2* Link(bool with_robustness2);
+
+  VkPhysicalDeviceFeatures2 core;
+  VkPhysicalDeviceVulkan11Features vulkan11;
+  VkPhysicalDeviceVulkan12Features vulkan12;
+  VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
+};
+
+struct FeatureRow {
+  const char* name;    // Vulkan's, or for optional ones the name that --disable-feature takes.
+  const char* reason;  // What we need it for.
+  bool required;
+  VkBool32& (*field)(FeatureChain& chain);
+};
+
+std::span<const FeatureRow> FeatureTable();
+
+// The features to enable: those of the table that `present` has and `disabled` does not name.
+// Validation error when `disabled` names one that the table does not know.
+Result<FeatureChain> ChooseFeatures(const FeatureChain& present,
+                                    const std::vector<std::string>& disabled);
+// Names of the required features that `enabled` lacks, separated by commas.
+std::string MissingFeatures(const FeatureChain& enabled);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_VULKAN_FEATURES_H_

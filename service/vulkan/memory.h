@@ -1,0 +1,103 @@
+// Memory: device memory in blocks, sub-allocated to buffers.
+#ifndef WEBNND_SERVICE_VULKAN_MEMORY_H_
+#define WEBNND_SERVICE_VULKAN_MEMORY_H_
+
+#include <vulkan/vulkan.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "ipc/shared_memory.h"
+#include "service/vulkan/device.h"
+#include "service/vulkan/handle.h"
+#include "service/vulkan/logical_device.h"
+
+namespace webnnd::service {
+
+class DeviceImpl;
+
+enum class MemoryKind : uint8_t {
+  kTensor,      // Near the device; mapped as well where the memory is unified.
+  kStaging,     // Mapped, coherent, cached by the host where possible.
+  kParameters,  // Mapped, coherent, near the device where possible.
+};
+inline constexpr size_t kMemoryKindCount = 3;
+
+// One VkBuffer with its memory: of one large buffer, or shared by many small ones.
+struct MemoryBlock {
+  explicit MemoryBlock(VkDevice device) : memory(device), buffer(device) {}
+
+  UniqueMemory memory;
+  UniqueBuffer buffer;
+  std::byte* mapped = nullptr;                // nullptr where the host cannot see it.
+  std::optional<ipc::RangeAllocator> ranges;  // Absent: one buffer has it all.
+};
+
+class BufferImpl : public Buffer {
+ public:
+  BufferImpl(std::shared_ptr<DeviceImpl> device, MemoryKind kind, MemoryBlock* block,
+             uint64_t offset, uint64_t bytes);
+  ~BufferImpl() override;
+  BufferImpl(const BufferImpl&) = delete;
+  BufferImpl& operator=(const BufferImpl&) = delete;
+
+  uint64_t bytes() const override { return bytes_; }
+  const DeviceImpl* device() const { return device_.get(); }
+  VkBuffer handle() const { return block_->buffer.get(); }
+  uint64_t offset() const { return offset_; }  // Of this buffer in `handle()`.
+  // The first byte, or nullptr where the host cannot see it.
+  std::byte* mapped() const;
+
+  // Whether recorded work may touch it. Until then the host may write into mapped() itself.
+  bool is_shared_with_device() const { return shared_with_device_.load(); }
+  void ShareWithDevice() { shared_with_device_ = true; }
+
+ private:
+  friend class Memory;
+  std::shared_ptr<DeviceImpl> device_;
+  MemoryKind kind_;
+  MemoryBlock* block_;
+  uint64_t offset_;
+  uint64_t bytes_;
+  std::atomic<bool> shared_with_device_{false};
+};
+
+// Thread-safe.
+class Memory {
+ public:
+  explicit Memory(LogicalDevice& device) : device_(device) {}
+
+  // `bytes` are rounded up to whole words. `owner` is the device that this memory belongs to.
+  Result<std::shared_ptr<BufferImpl>> Allocate(std::shared_ptr<DeviceImpl> owner, MemoryKind kind,
+                                               uint64_t bytes);
+  // A block of its own, for what the device itself needs.
+  Result<std::unique_ptr<MemoryBlock>> CreateBlock(MemoryKind kind, uint64_t bytes);
+  // Bytes of all buffers that live now.
+  uint64_t bytes_in_use() const { return bytes_in_use_.load(); }
+
+ private:
+  friend class BufferImpl;
+  struct Range {
+    MemoryBlock* block;
+    uint64_t offset;
+  };
+
+  Result<Range> AllocateRange(MemoryKind kind, uint64_t bytes);
+  Result<uint32_t> ChooseMemoryType(MemoryKind kind, uint32_t allowed_types) const;
+  void Free(const BufferImpl& buffer);
+
+  LogicalDevice& device_;
+  std::mutex mutex_;
+  std::array<std::vector<std::unique_ptr<MemoryBlock>>, kMemoryKindCount> blocks_;
+  std::atomic<uint64_t> bytes_in_use_{0};
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_VULKAN_MEMORY_H_

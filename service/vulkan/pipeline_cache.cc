@@ -1,0 +1,190 @@
+#include "service/vulkan/pipeline_cache.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/limits.h"
+#include "service/vulkan/commands.h"
+#include "service/vulkan/vk_try.h"
+#include "shaders/shader_table.h"
+
+namespace webnnd::service {
+namespace {
+
+constexpr uint64_t kDummyBytes = 2 * kParameterBytesPerCall;
+
+}  // namespace
+
+PipelineCache::PipelineCache(LogicalDevice& device)
+    : device_(device),
+      set_layout_(device.get()),
+      layout_(device.get()),
+      dummy_pool_(device.get()) {}
+
+Status PipelineCache::Initialize(Memory& memory) {
+  TRY(CreateLayouts());
+  TRY(CreateDummies(memory));
+  return CreateDummySet();
+}
+
+Status PipelineCache::CreateLayouts() {
+  std::array<VkDescriptorSetLayoutBinding, 1 + kBuffersPerCallMax> bindings{};
+  for (uint32_t i = 0; i < bindings.size(); ++i) {
+    bindings[i].binding = i;
+    bindings[i].descriptorType =
+        i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    bindings[i].descriptorCount = 1;
+    bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+  }
+  VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  set_info.bindingCount = bindings.size();
+  set_info.pBindings = bindings.data();
+  VK_TRY(device_.lost(),
+         vkCreateDescriptorSetLayout(device_.get(), &set_info, nullptr, set_layout_.out()));
+  VkDescriptorSetLayout set_layout = set_layout_.get();
+  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.setLayoutCount = 1;
+  info.pSetLayouts = &set_layout;
+  VK_TRY(device_.lost(), vkCreatePipelineLayout(device_.get(), &info, nullptr, layout_.out()));
+  return {};
+}
+
+Status PipelineCache::CreateDummies(Memory& memory) {
+  ASSIGN_OR_RETURN(dummies_, memory.CreateBlock(MemoryKind::kParameters, kDummyBytes));
+  std::memset(dummies_->mapped, 0, kDummyBytes);
+  return {};
+}
+
+VkDescriptorBufferInfo PipelineCache::dummy_storage() const {
+  return {dummies_->buffer.get(), kParameterBytesPerCall, kParameterBytesPerCall};
+}
+
+Status PipelineCache::CreateDummySet() {
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1},
+                                        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kBuffersPerCallMax}};
+  VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  pool.maxSets = 1;
+  pool.poolSizeCount = std::size(sizes);
+  pool.pPoolSizes = sizes;
+  VK_TRY(device_.lost(), vkCreateDescriptorPool(device_.get(), &pool, nullptr, dummy_pool_.out()));
+  VkDescriptorSetLayout set_layout = set_layout_.get();
+  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  allocate.descriptorPool = dummy_pool_.get();
+  allocate.descriptorSetCount = 1;
+  allocate.pSetLayouts = &set_layout;
+  VK_TRY(device_.lost(), vkAllocateDescriptorSets(device_.get(), &allocate, &dummy_set_));
+
+  const VkDescriptorBufferInfo parameters{dummies_->buffer.get(), 0, kParameterBytesPerCall};
+  const VkDescriptorBufferInfo storage = dummy_storage();
+  std::array<VkWriteDescriptorSet, 1 + kBuffersPerCallMax> writes{};
+  for (uint32_t i = 0; i < writes.size(); ++i) {
+    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    writes[i].dstSet = dummy_set_;
+    writes[i].dstBinding = i;
+    writes[i].descriptorCount = 1;
+    writes[i].descriptorType =
+        i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes[i].pBufferInfo = i == 0 ? &parameters : &storage;
+  }
+  vkUpdateDescriptorSets(device_.get(), writes.size(), writes.data(), 0, nullptr);
+  return {};
+}
+
+Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key) {
+  {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      auto found = pipelines_.find(key);
+      if (found == pipelines_.end()) break;
+      if (found->second != nullptr) return found->second;
+      built_.wait(lock);
+    }
+    TRY(MakeRoom());
+    pipelines_.emplace(key, nullptr);
+  }
+  Result<std::shared_ptr<Pipeline>> pipeline = Build(key);
+  {
+    std::lock_guard lock(mutex_);
+    if (pipeline.ok()) {
+      pipelines_[key] = *pipeline;
+    } else {
+      // Who waits for it tries again, and gets an error of its own.
+      pipelines_.erase(key);
+    }
+  }
+  built_.notify_all();
+  return pipeline;
+}
+
+Status PipelineCache::MakeRoom() {
+  if (pipelines_.size() < limits::kPipelinesPerDeviceMax) return {};
+  std::erase_if(pipelines_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  if (pipelines_.size() < limits::kPipelinesPerDeviceMax) return {};
+  return QuotaError("the graphs use too many different kernels ({})", pipelines_.size());
+}
+
+Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key) {
+  std::span<const uint32_t> code = shaders::Spirv(key.shader);
+  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = code.size_bytes();
+  module_info.pCode = code.data();
+  UniqueShaderModule module(device_.get());
+  VK_TRY(device_.lost(), vkCreateShaderModule(device_.get(), &module_info, nullptr, module.out()));
+
+  std::vector<uint32_t> values = {device_.profile().local_size};
+  values.insert(values.end(), key.specialization.begin(), key.specialization.end());
+  std::vector<VkSpecializationMapEntry> entries(values.size());
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    entries[i] = {i, static_cast<uint32_t>(i * sizeof(uint32_t)), sizeof(uint32_t)};
+  }
+  VkSpecializationInfo specialization{};
+  specialization.mapEntryCount = static_cast<uint32_t>(entries.size());
+  specialization.pMapEntries = entries.data();
+  specialization.dataSize = values.size() * sizeof(uint32_t);
+  specialization.pData = values.data();
+  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module.get();
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &specialization;
+  info.layout = layout_.get();
+  auto pipeline = std::make_shared<Pipeline>(Pipeline{UniquePipeline(device_.get())});
+  VK_TRY(device_.lost(), vkCreateComputePipelines(device_.get(), VK_NULL_HANDLE, 1, &info, nullptr,
+                                                  pipeline->handle.out()));
+  TRY(Warm(*pipeline));
+  return pipeline;
+}
+
+Status PipelineCache::Warm(const Pipeline& pipeline) {
+  ASSIGN_OR_RETURN(UniqueCommandPool pool,
+                   CreateCommandPool(device_, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT));
+  ASSIGN_OR_RETURN(VkCommandBuffer commands, AllocateCommandBuffer(device_, pool.get()));
+  TRY(BeginCommandBuffer(device_, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT));
+  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
+  const uint32_t offset = 0;
+  vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_.get(), 0, 1,
+                          &dummy_set_, 1, &offset);
+  vkCmdDispatch(commands, 1, 1, 1);
+  VK_TRY(device_.lost(), vkEndCommandBuffer(commands));
+
+  UniqueFence fence(device_.get());
+  VkFenceCreateInfo fence_info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  VK_TRY(device_.lost(), vkCreateFence(device_.get(), &fence_info, nullptr, fence.out()));
+  VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &commands;
+  TRY(device_.Submit(submit, fence.get()));
+  VkFence waited = fence.get();
+  const uint64_t patience_ns = limits::kDispatchSecondsMax * 1'000'000'000ull;
+  VkResult result = VK_CALL(vkWaitForFences(device_.get(), 1, &waited, VK_TRUE, patience_ns));
+  if (result == VK_SUCCESS) return {};
+  // What was recorded must not be freed while it runs.
+  if (result == VK_TIMEOUT) *device_.lost() = true;
+  device_.WaitIdleBeforeRelease();
+  if (result == VK_TIMEOUT) return DeviceLostError("a kernel does not end ({} ns)", patience_ns);
+  return VulkanError(device_.lost(), result, "vkWaitForFences");
+}
+
+}  // namespace webnnd::service

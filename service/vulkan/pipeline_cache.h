@@ -1,0 +1,78 @@
+// PipelineCache: the pipelines of a device, each compiled and warmed once.
+#ifndef WEBNND_SERVICE_VULKAN_PIPELINE_CACHE_H_
+#define WEBNND_SERVICE_VULKAN_PIPELINE_CACHE_H_
+
+#include <vulkan/vulkan.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "service/plan/plan.h"
+#include "service/vulkan/handle.h"
+#include "service/vulkan/memory.h"
+#include "shaders/shader_id.h"
+
+namespace webnnd::service {
+
+// Bytes of the uniform buffer that a kernel call sees.
+inline constexpr uint32_t kParameterBytesPerCall = kParametersPerCallMax * sizeof(uint32_t);
+
+struct PipelineKey {
+  shaders::ShaderId shader{};
+  std::vector<uint32_t> specialization;  // Constants 1, 2, ...
+  friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
+};
+
+struct Pipeline {
+  UniquePipeline handle;
+};
+
+// One layout serves all pipelines: set 0 has the parameters at binding 0, a uniform buffer with a
+// dynamic offset, and storage buffers at bindings 1 to kBuffersPerCallMax; those that a shader does
+// not use hold the dummy. Thread-safe.
+class PipelineCache {
+ public:
+  explicit PipelineCache(LogicalDevice& device);
+
+  // Makes what all pipelines share. Called once, before anything else.
+  Status Initialize(Memory& memory);
+
+  // The pipeline of `key`, after its first dispatch: drivers compile then. Another thread's
+  // compilation of the same pipeline is waited for; different ones run beside each other.
+  Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key);
+
+  VkDescriptorSetLayout set_layout() const { return set_layout_.get(); }
+  VkPipelineLayout layout() const { return layout_.get(); }
+  // What stands in for a buffer that is not there.
+  VkDescriptorBufferInfo dummy_storage() const;
+
+ private:
+  Status CreateLayouts();
+  Status CreateDummies(Memory& memory);
+  Status CreateDummySet();
+  Result<std::shared_ptr<Pipeline>> Build(const PipelineKey& key);
+  // Runs it with one workgroup and all parameters zero, which kernels answer with no work.
+  Status Warm(const Pipeline& pipeline);
+  Status MakeRoom();
+
+  LogicalDevice& device_;
+  UniqueDescriptorSetLayout set_layout_;
+  UniquePipelineLayout layout_;
+  std::unique_ptr<MemoryBlock> dummies_;
+  UniqueDescriptorPool dummy_pool_;
+  VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
+
+  std::mutex mutex_;
+  std::condition_variable built_;
+  // nullptr: being built by the thread that inserted it.
+  std::map<PipelineKey, std::shared_ptr<Pipeline>> pipelines_;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_VULKAN_PIPELINE_CACHE_H_
