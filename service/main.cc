@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +12,11 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "ipc/channel.h"
 #include "service/broker/broker.h"
 #include "service/broker/socket.h"
+#include "service/session/session.h"
+#include "service/vulkan/open_devices.h"
 #include "service/worker/worker.h"
 
 namespace webnnd::service {
@@ -25,6 +30,7 @@ constexpr char kHelp[] =
 usage:
   webnnd serve --socket PATH [options]   listens on a Unix socket (mode 0600)
   webnnd serve --fd N [options]          serves a socket that the parent process hands over
+  webnnd devices [--json]                lists the Vulkan adapters that --device can name
   webnnd --help | --version
 
 options of serve:
@@ -109,14 +115,76 @@ int Serve(Arguments arguments) {
   return 1;
 }
 
+DeviceOptions MakeDeviceOptions(const WorkerOptions& options) {
+  return {.validation = options.validation, .disabled_features = options.disabled_features};
+}
+
+void ServeClient(std::vector<std::shared_ptr<Device>> devices, UniqueFd client,
+                 ControlLink& control) {
+  auto channel = ipc::MakeSocketChannel(std::move(client));
+  if (!channel.ok()) return LogError("{}", channel.error().ToString());
+  auto session = Session::Create(std::move(*channel), {.devices = std::move(devices)});
+  if (!session.ok()) return LogError("{}", session.error().ToString());
+  (*session)->Run({control.descriptor(), [&control] { return control.OnReadable(); }});
+}
+
 // Everything that a worker does for its client is plugged in here.
-WorkerHooks MakeWorkerHooks(const WorkerOptions&) { return {}; }
+WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
+  auto devices = std::make_shared<std::vector<std::shared_ptr<Device>>>();
+  return {
+      .open_devices = [devices, &options]() -> Status {
+        ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, MakeDeviceOptions(options)));
+        return {};
+      },
+      .serve =
+          [devices](UniqueFd client, ControlLink& control) {
+            ServeClient(*devices, std::move(client), control);
+          },
+  };
+}
 
 // Started by the broker only.
 int Work(Arguments arguments) {
   Result<WorkerOptions> options = ParseWorkerOptions(arguments);
   if (!options.ok()) _exit(Complain(options.error()));
   _exit(RunWorker(*options, MakeWorkerHooks(*options)));
+}
+
+int PrintDevices(Arguments arguments) {
+  bool json = arguments.size() == 1 && arguments[0] == "--json";
+  if (!arguments.empty() && !json) {
+    return Complain(ValidationError("the option is unknown ({}); see --help", arguments[0]));
+  }
+  Result<std::vector<AdapterInfo>> adapters = ListAdapters({});
+  if (!adapters.ok()) {
+    std::fprintf(stderr, "webnnd: %s\n", adapters.error().ToString().c_str());
+    return 1;
+  }
+  if (json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const AdapterInfo& adapter : *adapters) {
+      list.push_back({{"index", adapter.index},
+                      {"name", adapter.name},
+                      {"driver", adapter.driver},
+                      {"accelerated", adapter.accelerated},
+                      {"lowPower", adapter.low_power},
+                      {"usable", adapter.missing.empty()},
+                      {"missing", adapter.missing}});
+    }
+    // Names come from the driver: what is not UTF-8 is replaced.
+    std::puts(list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return 0;
+  }
+  for (const AdapterInfo& adapter : *adapters) {
+    std::printf("%u  %s  (%s, %s)%s%s\n", adapter.index, adapter.name.c_str(),
+                adapter.driver.c_str(), adapter.accelerated ? "GPU" : "CPU",
+                adapter.missing.empty() ? "" : "  cannot be used: ", adapter.missing.c_str());
+  }
+  if (adapters->empty()) {
+    std::fputs("webnnd: no Vulkan adapter is found; Debian's mesa-vulkan-drivers has one\n", stderr);
+    return 1;
+  }
+  return 0;
 }
 
 int Main(Arguments arguments) {
@@ -130,6 +198,7 @@ int Main(Arguments arguments) {
     return 0;
   }
   if (command == "serve") return Serve(arguments.subspan(1));
+  if (command == "devices") return PrintDevices(arguments.subspan(1));
   if (command == "worker") return Work(arguments.subspan(1));
   return Complain(ValidationError("the command is unknown ({}); see --help", command));
 }
