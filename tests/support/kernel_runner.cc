@@ -1,0 +1,251 @@
+#include "tests/support/kernel_runner.h"
+
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "service/passes/compile.h"
+#include "webidl/operator_table.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::BitsPerElement;
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+
+// Bytes behind each output that no kernel may touch.
+constexpr size_t kGuardBytes = 64;
+constexpr std::byte kGuard{0xa5};
+
+bool IsSigned(OperandDataType type) {
+  return type == OperandDataType::kInt32 || type == OperandDataType::kInt64 ||
+         type == OperandDataType::kInt8 || type == OperandDataType::kInt4;
+}
+
+uint64_t HalfBits(long double value) {
+  uint64_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return 0x7e00;
+  long double magnitude = std::fabs(value);
+  if (magnitude >= 65520) return sign | 0x7c00;
+  if (magnitude == 0) return sign;
+  int exponent = std::max(std::ilogb(magnitude), -14);
+  // Units of the last place; nearbyint rounds to even. A carry runs into the exponent as it should.
+  auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  return sign | (units + (static_cast<uint64_t>(exponent + 14) << 10));
+}
+
+long double HalfValue(uint64_t bits) {
+  long double sign = (bits & 0x8000) != 0 ? -1 : 1;
+  int exponent = static_cast<int>((bits >> 10) & 31);
+  auto fraction = static_cast<long double>(bits & 0x3ff);
+  if (exponent == 31) {
+    return fraction != 0 ? std::numeric_limits<long double>::quiet_NaN()
+                         : sign * std::numeric_limits<long double>::infinity();
+  }
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(fraction + 1024, exponent - 25);
+}
+
+uint64_t EncodeValue(OperandDataType type, long double value) {
+  if (type == OperandDataType::kFloat32) {
+    return std::bit_cast<uint32_t>(static_cast<float>(value));
+  }
+  if (type == OperandDataType::kFloat16) return HalfBits(value);
+  if (value < 0) return static_cast<uint64_t>(static_cast<int64_t>(value));
+  return static_cast<uint64_t>(value);
+}
+
+long double DecodeValue(OperandDataType type, uint64_t bits) {
+  if (type == OperandDataType::kFloat32) {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  }
+  if (type == OperandDataType::kFloat16) return HalfValue(bits);
+  uint32_t unused = 64 - BitsPerElement(type);
+  if (IsSigned(type)) {
+    return static_cast<long double>(static_cast<int64_t>(bits << unused) >> unused);
+  }
+  return static_cast<long double>(bits << unused >> unused);
+}
+
+// Places on the line of all values of the format, of which -0 and +0 are one.
+int64_t OrderedPosition(OperandDataType type, long double value) {
+  uint64_t bits = EncodeValue(type, value);
+  uint64_t sign = uint64_t{1} << (BitsPerElement(type) - 1);
+  return (bits & sign) != 0 ? -static_cast<int64_t>(bits & ~sign) : static_cast<int64_t>(bits);
+}
+
+Status WriteAll(Timeline& timeline, std::shared_ptr<Buffer> buffer,
+                const std::vector<std::byte>& bytes) {
+  return timeline.Write(std::move(buffer), 0, bytes.size(),
+                        [&](uint64_t offset, std::span<std::byte> staging) -> Status {
+                          std::memcpy(staging.data(), bytes.data() + offset, staging.size());
+                          return {};
+                        });
+}
+
+Result<std::vector<std::byte>> ReadAll(Timeline& timeline, std::shared_ptr<Buffer> buffer,
+                                       uint64_t bytes) {
+  Result<std::vector<std::byte>> answer = InternalError("the read has no answer");
+  TRY(timeline.Read(std::move(buffer), bytes, [&](Result<std::span<const std::byte>> data) {
+    if (data.ok()) {
+      answer = std::vector<std::byte>(data->begin(), data->end());
+    } else {
+      answer = data.error();
+    }
+  }));
+  TRY(timeline.WaitIdle());
+  return answer;
+}
+
+uint64_t WholeWords(uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+Result<HostTensor> ReadOutput(Timeline& timeline, std::shared_ptr<Buffer> buffer,
+                              OperandDescriptor descriptor) {
+  uint64_t words_end = WholeWords(descriptor.byte_length());
+  ASSIGN_OR_RETURN(auto bytes, ReadAll(timeline, std::move(buffer), words_end + kGuardBytes));
+  for (uint64_t i = words_end; i < bytes.size(); ++i) {
+    if (bytes[i] != kGuard) return InternalError("a kernel wrote behind an output ({})", i);
+  }
+  bytes.resize(descriptor.byte_length());
+  return HostTensor{std::move(descriptor), std::move(bytes)};
+}
+
+}  // namespace
+
+HostTensor HostTensor::Create(OperandDataType type, const webidl::Shape& shape,
+                              const std::vector<long double>& values) {
+  auto descriptor = OperandDescriptor::Create(type, std::span<const uint32_t>(shape));
+  CHECK(descriptor.ok());
+  HostTensor tensor{*descriptor, std::vector<std::byte>(descriptor->byte_length())};
+  uint64_t count = descriptor->element_count();
+  CHECK(values.size() == 1 || values.size() == count);
+  uint32_t bits = BitsPerElement(type);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t element = EncodeValue(type, values[values.size() == 1 ? 0 : i]);
+    if (bits == 4) {
+      tensor.bytes[i / 2] |= static_cast<std::byte>((element & 15) << (i % 2 * 4));
+    } else {
+      std::memcpy(tensor.bytes.data() + i * bits / 8, &element, bits / 8);
+    }
+  }
+  return tensor;
+}
+
+std::vector<long double> HostTensor::Values() const {
+  uint32_t bits = BitsPerElement(descriptor.data_type());
+  std::vector<long double> values;
+  for (uint64_t i = 0; i < descriptor.element_count(); ++i) {
+    uint64_t element = 0;
+    if (bits == 4) {
+      element = static_cast<uint64_t>(bytes[i / 2]) >> (i % 2 * 4) & 15;
+    } else {
+      std::memcpy(&element, bytes.data() + i * bits / 8, bits / 8);
+    }
+    values.push_back(DecodeValue(descriptor.data_type(), element));
+  }
+  return values;
+}
+
+long double RoundTo(OperandDataType type, long double value) {
+  return DecodeValue(type, EncodeValue(type, value));
+}
+
+double UlpDistance(OperandDataType type, long double a, long double b) {
+  if (std::isnan(a) || std::isnan(b)) {
+    return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<double>::infinity();
+  }
+  if (type != OperandDataType::kFloat32 && type != OperandDataType::kFloat16) {
+    return static_cast<double>(std::fabs(a - b));
+  }
+  return std::fabs(static_cast<double>(OrderedPosition(type, a) - OrderedPosition(type, b)));
+}
+
+std::shared_ptr<Device> TestDevice() {
+  static const std::shared_ptr<Device> device = [] {
+    auto opened = Device::Open(0, {.validation = true});
+    if (!opened.ok()) std::fprintf(stderr, "%s\n", opened.error().ToString().c_str());
+    CHECK(opened.ok());
+    return *opened;
+  }();
+  return device;
+}
+
+Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTensor>& inputs) {
+  CHECK(graph.inputs.size() == inputs.size());
+  std::vector<OperandDescriptor> descriptors;
+  for (const Graph::Output& output : graph.outputs) {
+    descriptors.push_back(graph.values[output.value].descriptor);
+  }
+  ASSIGN_OR_RETURN(CompiledGraph compiled, CompileGraph(std::move(graph), {}));
+  std::shared_ptr<Device> device = TestDevice();
+  ASSIGN_OR_RETURN(auto executable, Executable::Create(device, std::move(compiled.plan), {}));
+  ASSIGN_OR_RETURN(auto timeline, Timeline::Create(device));
+  std::vector<std::shared_ptr<Buffer>> input_buffers;
+  for (const HostTensor& input : inputs) {
+    ASSIGN_OR_RETURN(auto buffer, device->Allocate(input.bytes.size()));
+    TRY(WriteAll(*timeline, buffer, input.bytes));
+    input_buffers.push_back(std::move(buffer));
+  }
+  std::vector<std::shared_ptr<Buffer>> output_buffers;
+  for (const OperandDescriptor& descriptor : descriptors) {
+    uint64_t bytes = WholeWords(descriptor.byte_length()) + kGuardBytes;
+    ASSIGN_OR_RETURN(auto buffer, device->Allocate(bytes));
+    TRY(WriteAll(*timeline, buffer, std::vector<std::byte>(bytes, kGuard)));
+    output_buffers.push_back(std::move(buffer));
+  }
+  ASSIGN_OR_RETURN(auto binding, Binding::Create(executable, input_buffers, output_buffers));
+  TRY(timeline->Dispatch(binding));
+  std::vector<HostTensor> results;
+  for (size_t i = 0; i < output_buffers.size(); ++i) {
+    ASSIGN_OR_RETURN(auto result, ReadOutput(*timeline, output_buffers[i], descriptors[i]));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Result<std::vector<HostTensor>> RunNode(webidl::OperatorKind kind,
+                                        const std::vector<std::optional<HostTensor>>& operands,
+                                        webidl::OperatorAttributes attributes) {
+  Graph graph;
+  Node node{.kind = kind, .attributes = std::move(attributes)};
+  std::vector<const OperandDescriptor*> descriptors;
+  std::vector<HostTensor> inputs;
+  for (const std::optional<HostTensor>& operand : operands) {
+    descriptors.push_back(operand ? &operand->descriptor : nullptr);
+    if (!operand) {
+      node.operands.push_back(kNoValue);
+      continue;
+    }
+    auto index = static_cast<uint32_t>(graph.inputs.size());
+    auto value = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({Value::Kind::kInput, operand->descriptor, index});
+    graph.inputs.push_back({"input" + std::to_string(index), value});
+    node.operands.push_back(value);
+    inputs.push_back(*operand);
+  }
+  ASSIGN_OR_RETURN(auto results,
+                   webidl::InferOperator(kind, descriptors, node.attributes, /*label=*/""));
+  for (const OperandDescriptor& result : results) {
+    auto value = static_cast<ValueId>(graph.values.size());
+    graph.values.push_back({Value::Kind::kResult, result, 0});
+    graph.outputs.push_back({"output" + std::to_string(graph.outputs.size()), value});
+    node.results.push_back(value);
+  }
+  graph.nodes.push_back(std::move(node));
+  return RunGraph(std::move(graph), inputs);
+}
+
+HostTensor RunOne(webidl::OperatorKind kind, const std::vector<std::optional<HostTensor>>& operands,
+                  webidl::OperatorAttributes attributes) {
+  auto results = RunNode(kind, operands, std::move(attributes));
+  if (!results.ok()) std::fprintf(stderr, "%s\n", results.error().ToString().c_str());
+  CHECK(results.ok() && results->size() == 1);
+  return std::move(results->front());
+}
+
+}  // namespace webnnd::service

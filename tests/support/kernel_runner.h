@@ -1,0 +1,57 @@
+// RunNode: one operator through the real path (inference, lowering, memory plan, device) on values
+// that a test writes down. For tests of kernels and passes.
+#ifndef WEBNND_TESTS_SUPPORT_KERNEL_RUNNER_H_
+#define WEBNND_TESTS_SUPPORT_KERNEL_RUNNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "service/graph/graph.h"
+#include "service/vulkan/device.h"
+#include "webidl/generated/types.h"
+#include "webidl/operand_descriptor.h"
+
+namespace webnnd::service {
+
+// A tensor on the host. Values are long double, which holds every element type exactly.
+struct HostTensor {
+  // Values are converted as RoundTo does. One value fills the whole shape.
+  static HostTensor Create(webidl::OperandDataType type, const webidl::Shape& shape,
+                           const std::vector<long double>& values);
+  std::vector<long double> Values() const;
+
+  webidl::OperandDescriptor descriptor;
+  std::vector<std::byte> bytes;
+};
+
+// The value that an element of `type` holds after `value` was stored: the nearest float, ties to
+// even; integers modulo 2^bits.
+long double RoundTo(webidl::OperandDataType type, long double value);
+
+// Distance in units of the last place, counted as the conformance tests do: float32 on the ordered
+// line of all floats, float16 likewise; 0 between NaNs, infinity between NaN and a number; the
+// difference for integers.
+double UlpDistance(webidl::OperandDataType type, long double a, long double b);
+
+// The device of the test program, with validation layers; every test shares it.
+std::shared_ptr<Device> TestDevice();
+
+// Runs a graph whose inputs are `inputs`, in order; the outputs in order. Fails where a kernel
+// writes behind the end of an output.
+Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTensor>& inputs);
+
+// Runs one operator; absent optional operands are nullopt. Fails where inference refuses.
+Result<std::vector<HostTensor>> RunNode(webidl::OperatorKind kind,
+                                        const std::vector<std::optional<HostTensor>>& operands,
+                                        webidl::OperatorAttributes attributes);
+// The same for operators with one result; CHECKs success.
+HostTensor RunOne(webidl::OperatorKind kind, const std::vector<std::optional<HostTensor>>& operands,
+                  webidl::OperatorAttributes attributes = webidl::NoAttributes{});
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_TESTS_SUPPORT_KERNEL_RUNNER_H_
