@@ -67,6 +67,21 @@ uint BitsLog2(uint type) {
 #define LOAD_WORD(slot, index) (slot_##slot.words[index])
 #define LOAD_RAW(slot, type, i) LoadRaw##slot(type, i)
 
+// Declares slot `slot`, which is read-only already, for loads of many words at once. LOAD_PAIR gives
+// words 2 * i and on, LOAD_QUAD words 4 * i to 4 * i + 3, all of which must lie in the tensor. Drivers
+// that check each load for itself do half as much by 64 bits.
+#define READ_SLOT_WIDE(slot)                                                                       \
+  layout(set = 0, binding = slot, std430) readonly buffer Pairs##slot { uint64_t pairs[]; }        \
+  pairs_##slot;                                                                                    \
+  layout(set = 0, binding = slot, std430) readonly buffer Quads##slot { u64vec2 quads[]; }         \
+  quads_##slot;                                                                                    \
+  uvec4 LoadQuad##slot(uint i) {                                                                   \
+    u64vec2 quad = quads_##slot.quads[i];                                                          \
+    return uvec4(unpackUint2x32(quad.x), unpackUint2x32(quad.y));                                  \
+  }
+#define LOAD_PAIR(slot, i) unpackUint2x32(pairs_##slot.pairs[i])
+#define LOAD_QUAD(slot, i) LoadQuad##slot(i)
+
 // Declares slot `slot` as a result. It may share memory with a read-only slot where the kernel
 // reads nothing that another invocation writes.
 #define WRITE_SLOT(slot) \

@@ -4,6 +4,9 @@
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_gather.h"
+#include "service/passes/lower_matmul.h"
+#include "service/passes/lower_quantize.h"
+#include "service/passes/lower_reduce.h"
 #include "service/passes/lower_shape.h"
 
 namespace webnnd::service {
@@ -20,8 +23,8 @@ struct Row {
 constexpr Row kRows[] = {
     {OperatorKind::kAbs, LowerUnary},
     {OperatorKind::kAdd, LowerBinary},
-    {OperatorKind::kArgMax, nullptr},
-    {OperatorKind::kArgMin, nullptr},
+    {OperatorKind::kArgMax, LowerArgReduce},
+    {OperatorKind::kArgMin, LowerArgReduce},
     {OperatorKind::kAveragePool2d, nullptr},
     {OperatorKind::kBatchNormalization, nullptr},
     {OperatorKind::kCast, LowerCast},
@@ -31,8 +34,8 @@ constexpr Row kRows[] = {
     {OperatorKind::kConv2d, nullptr},
     {OperatorKind::kConvTranspose2d, nullptr},
     {OperatorKind::kCos, LowerUnary},
-    {OperatorKind::kCumulativeSum, nullptr},
-    {OperatorKind::kDequantizeLinear, nullptr},
+    {OperatorKind::kCumulativeSum, LowerCumulativeSum},
+    {OperatorKind::kDequantizeLinear, LowerDequantizeLinear},
     {OperatorKind::kDiv, LowerBinary},
     {OperatorKind::kElu, LowerUnary},
     {OperatorKind::kEqual, LowerBinary},
@@ -44,7 +47,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kGatherElements, LowerGatherElements},
     {OperatorKind::kGatherND, LowerGatherNd},
     {OperatorKind::kGelu, LowerUnary},
-    {OperatorKind::kGemm, nullptr},
+    {OperatorKind::kGemm, LowerGemm},
     {OperatorKind::kGreater, LowerBinary},
     {OperatorKind::kGreaterOrEqual, LowerBinary},
     {OperatorKind::kGru, nullptr},
@@ -68,7 +71,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kLogicalXor, LowerBinary},
     {OperatorKind::kLstm, nullptr},
     {OperatorKind::kLstmCell, nullptr},
-    {OperatorKind::kMatmul, nullptr},
+    {OperatorKind::kMatmul, LowerMatmul},
     {OperatorKind::kMax, LowerBinary},
     {OperatorKind::kMaxPool2d, nullptr},
     {OperatorKind::kMin, LowerBinary},
@@ -78,18 +81,18 @@ constexpr Row kRows[] = {
     {OperatorKind::kPad, LowerPad},
     {OperatorKind::kPow, LowerBinary},
     {OperatorKind::kPrelu, LowerBinary},
-    {OperatorKind::kQuantizeLinear, nullptr},
+    {OperatorKind::kQuantizeLinear, LowerQuantizeLinear},
     {OperatorKind::kReciprocal, LowerUnary},
-    {OperatorKind::kReduceL1, nullptr},
-    {OperatorKind::kReduceL2, nullptr},
-    {OperatorKind::kReduceLogSum, nullptr},
-    {OperatorKind::kReduceLogSumExp, nullptr},
-    {OperatorKind::kReduceMax, nullptr},
-    {OperatorKind::kReduceMean, nullptr},
-    {OperatorKind::kReduceMin, nullptr},
-    {OperatorKind::kReduceProduct, nullptr},
-    {OperatorKind::kReduceSum, nullptr},
-    {OperatorKind::kReduceSumSquare, nullptr},
+    {OperatorKind::kReduceL1, LowerReduce},
+    {OperatorKind::kReduceL2, LowerReduce},
+    {OperatorKind::kReduceLogSum, LowerReduce},
+    {OperatorKind::kReduceLogSumExp, LowerReduce},
+    {OperatorKind::kReduceMax, LowerReduce},
+    {OperatorKind::kReduceMean, LowerReduce},
+    {OperatorKind::kReduceMin, LowerReduce},
+    {OperatorKind::kReduceProduct, LowerReduce},
+    {OperatorKind::kReduceSum, LowerReduce},
+    {OperatorKind::kReduceSumSquare, LowerReduce},
     {OperatorKind::kRelu, LowerUnary},
     {OperatorKind::kResample2d, nullptr},
     {OperatorKind::kReshape, LowerAlias},
@@ -101,7 +104,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kSign, LowerUnary},
     {OperatorKind::kSin, LowerUnary},
     {OperatorKind::kSlice, LowerSlice},
-    {OperatorKind::kSoftmax, nullptr},
+    {OperatorKind::kSoftmax, LowerSoftmax},
     {OperatorKind::kSoftplus, LowerUnary},
     {OperatorKind::kSoftsign, LowerUnary},
     {OperatorKind::kSplit, LowerSplit},

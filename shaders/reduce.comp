@@ -1,0 +1,140 @@
+// Reductions over any dimensions: slot 1 -> slot 2, both packed.
+//
+// Parameters: 0 elements of the result; 1 operand elements for each; 2 rank of the kept and 3 of the
+// reduced dimensions, which follow from uvec4 1 on (strided.glsl; strides of slot 1 in x).
+// Specialisation constants: 1 operation (operations.inc), 2 data type, 3 whether a workgroup shares
+// one element of the result.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "arithmetic.glsl"
+#include "strided.glsl"
+#include "workgroup.glsl"
+
+#define REDUCE_OPERATION(name, value) const uint kReduce##name = value;
+#include "operations.inc"
+
+layout(constant_id = 1) const uint kOperation = 0u;
+layout(constant_id = 2) const uint kType = 0u;
+layout(constant_id = 3) const uint kByWorkgroup = 0u;
+
+READ_SLOT(1)
+WRITE_SLOT(2)
+
+// Sums are kept in blocks of this size first, so that rounding errors grow slower than the count.
+const uint kBlock = 64u;
+
+VALUE Least() {
+#if COMPUTE == COMPUTE_FLOAT
+  return -INFINITY;
+#elif COMPUTE == COMPUTE_INT
+  return int(0x80000000u);
+#elif COMPUTE == COMPUTE_INT64
+  return int64_t(packUint2x32(uvec2(0u, 0x80000000u)));
+#else
+  return VALUE(0);
+#endif
+}
+
+VALUE Greatest() {
+#if COMPUTE == COMPUTE_FLOAT
+  return INFINITY;
+#else
+  return ~Least();
+#endif
+}
+
+VALUE Identity(uint operation) {
+  if (operation == kReduceMax) return Least();
+  if (operation == kReduceMin) return Greatest();
+  return operation == kReduceProduct ? VALUE(1) : VALUE(0);
+}
+
+VALUE Combine(uint operation, VALUE a, VALUE b) {
+  if (operation == kReduceMax) return Max(a, b);
+  if (operation == kReduceMin) return Min(a, b);
+  return operation == kReduceProduct ? a * b : a + b;
+}
+
+VALUE Map(uint operation, VALUE x, VALUE shift) {
+  switch (operation) {
+    case kReduceSumSquare:
+    case kReduceL2:
+      return x * x;
+#if COMPUTE != COMPUTE_UINT && COMPUTE != COMPUTE_UINT64
+    case kReduceL1:
+      return x < VALUE(0) ? -x : x;
+#endif
+#if COMPUTE == COMPUTE_FLOAT
+    case kReduceLogSumExp:
+      return Exp(x - shift);
+#endif
+    default:
+      return x;
+  }
+}
+
+VALUE Finish(VALUE x, uint count, VALUE shift) {
+#if COMPUTE == COMPUTE_FLOAT
+  switch (kOperation) {
+    case kReduceMean:
+      return x / float(count);
+    case kReduceL2:
+      return sqrt(x);
+    case kReduceLogSum:
+      return Log(x);
+    case kReduceLogSumExp:
+      return Log(x) + shift;
+  }
+#endif
+  return x;
+}
+
+VALUE CombineMax(VALUE a, VALUE b) { return Max(a, b); }
+VALUE CombineOperation(VALUE a, VALUE b) { return Combine(kOperation, a, b); }
+WORKGROUP_FOLD(FoldMax, VALUE, CombineMax)
+WORKGROUP_FOLD(FoldOperation, VALUE, CombineOperation)
+
+// Folds elements first, first + step, ... of the `count` that belong to one element of the result.
+VALUE Accumulate(uint operation, uint base, uint count, uint first, uint step, VALUE shift) {
+  uint dimensions = 1u + 2u * P(2);
+  uint rank = P(3);
+  VALUE total = Identity(operation);
+  for (uint r = first; r < count;) {
+    VALUE block = Identity(operation);
+    for (uint k = 0u; k < kBlock && r < count; ++k) {
+      VALUE x = LOAD(1, kType, base + StridedOffsets(r, dimensions, rank).x);
+      block = Combine(operation, block, Map(operation, x, shift));
+      r += step;
+    }
+    total = Combine(operation, total, block);
+  }
+  return total;
+}
+
+uvec2 ComputeElement(uint e) {
+  bool together = kByWorkgroup != 0u;
+  uint base = StridedOffsets(e, 1u, P(2)).x;
+  uint count = P(1);
+  uint first = together ? gl_LocalInvocationID.x : 0u;
+  uint step = together ? gl_WorkGroupSize.x : 1u;
+  VALUE shift = VALUE(0);
+#if COMPUTE == COMPUTE_FLOAT
+  if (kOperation == kReduceLogSumExp) {
+    // Less the greatest, no exponential overflows.
+    shift = Accumulate(kReduceMax, base, count, first, step, 0.0);
+    if (together) shift = FoldMax(shift);
+    if (IsInfinite(shift)) shift = 0.0;
+  }
+#endif
+  VALUE total = Accumulate(kOperation, base, count, first, step, shift);
+  if (together) total = FoldOperation(total);
+  return Encode(Finish(total, count, shift), kType);
+}
+
+void main() {
+  if (kByWorkgroup != 0u) {
+    STORE_ELEMENTS_BY_WORKGROUP(2, kType, P(0), ComputeElement);
+  } else {
+    STORE_ELEMENTS(2, kType, P(0), ComputeElement);
+  }
+}
