@@ -23,8 +23,6 @@ constexpr FeatureRow kFeatures[] = {
      FEATURE(vulkan12.shaderFloat16)},
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
     {"int8", "8-bit arithmetic", false, FEATURE(vulkan12.shaderInt8)},
-    {"memory-model", "Vulkan's memory model, for atomics between workgroups", false,
-     FEATURE(vulkan12.vulkanMemoryModel)},
 };
 
 #undef FEATURE

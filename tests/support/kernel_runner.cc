@@ -205,6 +205,8 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
     ASSIGN_OR_RETURN(auto result, ReadOutput(*timeline, output_buffers[i], descriptors[i]));
     results.push_back(std::move(result));
   }
+  uint64_t messages = Device::ValidationMessageCount();
+  if (messages != 0) return InternalError("the validation layers complain ({} times)", messages);
   return results;
 }
 

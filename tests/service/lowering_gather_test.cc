@@ -1,0 +1,220 @@
+// gather and scatter against loops on the host: indices of every type, negative, and far outside.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperatorKind;
+using webidl::Shape;
+using Values = std::vector<long double>;
+
+constexpr OperandDataType kTypes[] = {OperandDataType::kFloat32, OperandDataType::kFloat16,
+                                      OperandDataType::kInt64, OperandDataType::kUint8};
+constexpr OperandDataType kIndexTypes[] = {OperandDataType::kInt32, OperandDataType::kUint32,
+                                           OperandDataType::kInt64};
+
+size_t CountOf(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
+}
+
+HostTensor Pattern(OperandDataType type, const Shape& shape, int start = 1) {
+  Values values(CountOf(shape));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<long double>((static_cast<size_t>(start) + i * 7) % 97);
+  }
+  return HostTensor::Create(type, shape, values);
+}
+
+// Indices in [0, size), from its end, and, where `wild`, outside.
+HostTensor Indices(OperandDataType type, const Shape& shape, uint32_t size, bool wild = false) {
+  Values values(CountOf(shape));
+  std::mt19937 random(11);
+  for (long double& value : values) {
+    value = random() % size;
+    if (type != OperandDataType::kUint32 && random() % 2 == 0) value -= size;
+    if (wild && random() % 3 == 0) {
+      if (type == OperandDataType::kUint32) {
+        value = random() % 2 == 0 ? UINT32_MAX : size;
+      } else if (type == OperandDataType::kInt32) {
+        value = random() % 2 == 0 ? INT32_MIN : INT32_MAX;
+      } else {
+        const long double extremes[] = {INT64_MIN,     INT64_MAX,
+                                        4294967296.0L, -4294967296.0L,
+                                        4294967295.0L, static_cast<long double>(size)};
+        value = extremes[random() % 6];
+      }
+    }
+  }
+  return HostTensor::Create(type, shape, values);
+}
+
+size_t Resolve(long double index, uint32_t size) {
+  if (index < 0) index += size;
+  return static_cast<size_t>(std::min(std::max(index, 0.0L), static_cast<long double>(size) - 1));
+}
+
+TEST(Gather, EveryAxisAndType_MatchesReference) {
+  const Shape shape = {3, 5, 4};
+  const Shape index_shapes[] = {{}, {1}, {7}, {2, 3}};
+  for (OperandDataType type : kTypes) {
+    for (OperandDataType index_type : kIndexTypes) {
+      for (uint32_t axis = 0; axis < 3; ++axis) {
+        for (const Shape& index_shape : index_shapes) {
+          HostTensor input = Pattern(type, shape);
+          HostTensor indices = Indices(index_type, index_shape, shape[axis], /*wild=*/true);
+          HostTensor result =
+              RunOne(OperatorKind::kGather, {input, indices}, webidl::GatherAttributes{axis});
+          Values from = input.Values();
+          Values at = indices.Values();
+          size_t outer = CountOf(Shape(shape.begin(), shape.begin() + axis));
+          size_t inner = CountOf(Shape(shape.begin() + axis + 1, shape.end()));
+          Values expected;
+          for (size_t o = 0; o < outer; ++o) {
+            for (long double index : at) {
+              for (size_t i = 0; i < inner; ++i) {
+                expected.push_back(
+                    from[(o * shape[axis] + Resolve(index, shape[axis])) * inner + i]);
+              }
+            }
+          }
+          ASSERT_EQ(result.Values(), expected) << input.descriptor.ToString() << " axis " << axis;
+        }
+      }
+    }
+  }
+}
+
+TEST(Gather, Int4Rows_MoveWithoutUnpacking) {
+  for (uint32_t width : {8u, 3u}) {
+    Values values(6 * width);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i * 5 % 16) - 8;
+    HostTensor input = HostTensor::Create(OperandDataType::kInt4, {6, width}, values);
+    HostTensor indices = HostTensor::Create(OperandDataType::kInt32, {4}, {5, 0, -2, 3});
+    HostTensor result =
+        RunOne(OperatorKind::kGather, {input, indices}, webidl::GatherAttributes{0});
+    Values expected;
+    for (size_t row : {5, 0, 4, 3}) {
+      for (size_t i = 0; i < width; ++i) expected.push_back(values[row * width + i]);
+    }
+    EXPECT_EQ(result.Values(), expected);
+  }
+}
+
+TEST(GatherElements, EveryAxis_MatchesReference) {
+  for (OperandDataType type : kTypes) {
+    for (uint32_t axis = 0; axis < 2; ++axis) {
+      Shape shape = {4, 6};
+      Shape index_shape = shape;
+      index_shape[axis] = 3;
+      HostTensor input = Pattern(type, shape);
+      HostTensor indices = Indices(OperandDataType::kInt64, index_shape, shape[axis], true);
+      HostTensor result =
+          RunOne(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{axis});
+      Values from = input.Values();
+      Values at = indices.Values();
+      Values expected;
+      for (size_t y = 0; y < index_shape[0]; ++y) {
+        for (size_t x = 0; x < index_shape[1]; ++x) {
+          size_t index = Resolve(at[y * index_shape[1] + x], shape[axis]);
+          expected.push_back(axis == 0 ? from[index * 6 + x] : from[y * 6 + index]);
+        }
+      }
+      EXPECT_EQ(result.Values(), expected);
+    }
+  }
+}
+
+TEST(GatherNd, AnyNumberOfCoordinates_MatchesReference) {
+  const Shape shape = {3, 4, 5};
+  for (OperandDataType type : kTypes) {
+    for (uint32_t coordinates = 1; coordinates <= 3; ++coordinates) {
+      HostTensor input = Pattern(type, shape);
+      HostTensor indices = Indices(OperandDataType::kInt32, {2, 3, coordinates}, 3, true);
+      HostTensor result = RunOne(OperatorKind::kGatherND, {input, indices});
+      Values from = input.Values();
+      Values at = indices.Values();
+      size_t slice = CountOf(Shape(shape.begin() + coordinates, shape.end()));
+      Values expected;
+      for (size_t row = 0; row < 6; ++row) {
+        size_t place = 0;
+        for (size_t d = 0; d < coordinates; ++d) {
+          place = place * shape[d] + Resolve(at[row * coordinates + d], shape[d]);
+        }
+        for (size_t i = 0; i < slice; ++i) expected.push_back(from[place * slice + i]);
+      }
+      EXPECT_EQ(result.Values(), expected) << coordinates;
+    }
+  }
+}
+
+TEST(ScatterNd, RepeatedIndices_LastUpdateWins) {
+  const Shape shape = {3, 4, 5};
+  for (OperandDataType type : kTypes) {
+    for (uint32_t coordinates = 1; coordinates <= 3; ++coordinates) {
+      HostTensor input = Pattern(type, shape);
+      HostTensor indices = Indices(OperandDataType::kInt32, {20, coordinates}, 3, true);
+      Shape update_shape = {20};
+      update_shape.insert(update_shape.end(), shape.begin() + coordinates, shape.end());
+      HostTensor updates = Pattern(type, update_shape, 50);
+      HostTensor result = RunOne(OperatorKind::kScatterND, {input, indices, updates});
+      Values expected = input.Values();
+      Values at = indices.Values();
+      Values from = updates.Values();
+      size_t slice = CountOf(Shape(shape.begin() + coordinates, shape.end()));
+      for (size_t row = 0; row < 20; ++row) {
+        size_t place = 0;
+        for (size_t d = 0; d < coordinates; ++d) {
+          place = place * shape[d] + Resolve(at[row * coordinates + d], shape[d]);
+        }
+        for (size_t i = 0; i < slice; ++i) expected[place * slice + i] = from[row * slice + i];
+      }
+      EXPECT_EQ(result.Values(), expected) << coordinates;
+    }
+  }
+}
+
+TEST(ScatterNd, TheInput_StaysUnchangedElsewhere) {
+  HostTensor input = Pattern(OperandDataType::kUint8, {9});
+  HostTensor indices = HostTensor::Create(OperandDataType::kInt64, {2, 1}, {-1, 2});
+  HostTensor updates = HostTensor::Create(OperandDataType::kUint8, {2}, {200, 201});
+  Values expected = input.Values();
+  expected[8] = 200;
+  expected[2] = 201;
+  EXPECT_EQ(RunOne(OperatorKind::kScatterND, {input, indices, updates}).Values(), expected);
+}
+
+TEST(ScatterElements, EveryAxis_MatchesReference) {
+  for (OperandDataType type : kTypes) {
+    for (uint32_t axis = 0; axis < 2; ++axis) {
+      Shape shape = {4, 6};
+      Shape update_shape = shape;
+      update_shape[axis] = 3;
+      HostTensor input = Pattern(type, shape);
+      HostTensor indices = Indices(OperandDataType::kUint32, update_shape, shape[axis], true);
+      HostTensor updates = Pattern(type, update_shape, 60);
+      HostTensor result = RunOne(OperatorKind::kScatterElements, {input, indices, updates},
+                                 webidl::ScatterAttributes{axis});
+      Values expected = input.Values();
+      Values at = indices.Values();
+      Values from = updates.Values();
+      for (size_t y = 0; y < update_shape[0]; ++y) {
+        for (size_t x = 0; x < update_shape[1]; ++x) {
+          size_t i = y * update_shape[1] + x;
+          size_t index = Resolve(at[i], shape[axis]);
+          expected[axis == 0 ? index * 6 + x : y * 6 + index] = from[i];
+        }
+      }
+      EXPECT_EQ(result.Values(), expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::service

@@ -1,0 +1,392 @@
+// Operators that rearrange elements, against index arithmetic on the host; and the host side of
+// their lowering.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lowering.h"
+#include "service/passes/region_copy.h"
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperatorKind;
+using webidl::Shape;
+using Values = std::vector<long double>;
+
+// Every width of element.
+constexpr OperandDataType kTypes[] = {OperandDataType::kFloat32, OperandDataType::kFloat16,
+                                      OperandDataType::kInt64, OperandDataType::kUint8,
+                                      OperandDataType::kInt4};
+// Those that operators without int4 take.
+constexpr OperandDataType kByteTypes[] = {OperandDataType::kFloat32, OperandDataType::kFloat16,
+                                          OperandDataType::kInt64, OperandDataType::kUint8};
+
+size_t CountOf(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
+}
+
+// Values that tell neighbours apart in every type.
+HostTensor Pattern(OperandDataType type, const Shape& shape, int seed = 1) {
+  Values values(CountOf(shape));
+  std::mt19937 random(seed);
+  for (long double& value : values) value = static_cast<int>(random() % 15) - 7;
+  if (type == OperandDataType::kUint8) {
+    for (long double& value : values) value += 100;
+  }
+  return HostTensor::Create(type, shape, values);
+}
+
+Shape Coordinates(const Shape& shape, size_t index) {
+  Shape coordinates(shape.size());
+  for (size_t d = shape.size(); d-- > 0; index /= shape[d]) {
+    coordinates[d] = static_cast<uint32_t>(index % shape[d]);
+  }
+  return coordinates;
+}
+
+size_t IndexOf(const Shape& shape, const Shape& coordinates) {
+  size_t index = 0;
+  for (size_t d = 0; d < shape.size(); ++d) index = index * shape[d] + coordinates[d];
+  return index;
+}
+
+// Expects result[c] == operand[source(c)] for all coordinates c of the result.
+template <class F>
+void ExpectMoved(const HostTensor& operand, const HostTensor& result, const F& source) {
+  Values from = operand.Values();
+  Values to = result.Values();
+  const Shape& shape = result.descriptor.shape();
+  for (size_t i = 0; i < to.size(); ++i) {
+    Shape coordinates = source(Coordinates(shape, i));
+    ASSERT_EQ(to[i], from[IndexOf(operand.descriptor.shape(), coordinates)])
+        << operand.descriptor.ToString() << " to " << result.descriptor.ToString() << " element "
+        << i;
+  }
+}
+
+// --- Host side -----------------------------------------------------------------------------------
+
+TEST(MakeDivisor, DividendsBelow2To31_DivideExactly) {
+  auto divide = [](uint32_t n, const std::array<uint32_t, 3>& d) {
+    auto high = static_cast<uint32_t>(uint64_t{n} * d[1] >> 32);
+    return (high + n) >> d[2];
+  };
+  std::mt19937 random(3);
+  for (int i = 0; i < 200000; ++i) {
+    uint32_t divisor = (random() & 0x7fffffff) >> (random() % 31);
+    if (divisor == 0) divisor = 1;
+    auto made = MakeDivisor(divisor);
+    uint32_t dividend = random() & 0x7fffffff;
+    uint32_t multiple = dividend / divisor * divisor;
+    for (uint32_t n : {dividend, multiple, multiple - (multiple != 0 ? 1u : 0u), 0x7fffffffu}) {
+      ASSERT_EQ(divide(n, made), n / divisor) << n << " / " << divisor;
+    }
+  }
+}
+
+TEST(Coalesce, EvenNeighbours_BecomeOneLoop) {
+  auto dimensions = [](std::vector<std::vector<uint32_t>> strides, Shape shape) {
+    return Coalesce(MakeDimensions(shape, strides));
+  };
+  // Same shape; a scalar operand; a row along the last axis; a column; all ones.
+  EXPECT_EQ(dimensions({{12, 4, 1}, {12, 4, 1}}, {2, 3, 4}).size(), 1u);
+  EXPECT_EQ(dimensions({{12, 4, 1}, {0, 0, 0}}, {2, 3, 4}).size(), 1u);
+  EXPECT_EQ(dimensions({{12, 4, 1}, {0, 0, 1}}, {2, 3, 4}).size(), 2u);
+  EXPECT_EQ(dimensions({{12, 4, 1}, {3, 1, 0}}, {2, 3, 4}).size(), 2u);
+  EXPECT_EQ(dimensions({{1, 1, 1}}, {1, 1, 1}).size(), 1u);
+  EXPECT_EQ(dimensions({{}}, {}).size(), 1u);
+}
+
+TEST(Coalesce, UnevenNeighbours_StayApart) {
+  std::vector<StridedDimension> transposed = {{.size = 3, .strides = {1}},
+                                              {.size = 2, .strides = {3}}};
+  EXPECT_EQ(Coalesce(transposed), transposed);
+}
+
+TEST(BroadcastStrides, RepeatedDimensions_HaveStride0) {
+  EXPECT_EQ(BroadcastStrides(Shape{3, 1}, Shape{2, 3, 4}), (std::vector<uint32_t>{0, 1, 0}));
+  EXPECT_EQ(BroadcastStrides(Shape{}, Shape{2}), (std::vector<uint32_t>{0}));
+}
+
+// Lowers one region copy between tensors of the given counts.
+LoweringBuilder LowerCopy(Graph& graph, OperandDataType type, uint32_t source, uint32_t result,
+                          RegionCopy copy) {
+  for (uint32_t count : {source, result}) {
+    Shape shape = {count};
+    auto descriptor = webidl::OperandDescriptor::Create(type, std::span<const uint32_t>(shape));
+    graph.values.push_back({Value::Kind::kResult, *descriptor, 0});
+  }
+  copy.source = 0;
+  copy.result = 1;
+  LoweringBuilder builder(graph);
+  AddRegionCopy(std::move(copy), builder);
+  return builder;
+}
+
+TEST(RegionCopy, NothingMoves_IsAnAlias) {
+  Graph graph;
+  LoweringBuilder builder = LowerCopy(
+      graph, OperandDataType::kInt8, 12, 12,
+      {.dimensions = {
+           {.size = 3, .strides = {4}}, {.size = 1, .strides = {7}}, {.size = 4, .strides = {1}}}});
+  EXPECT_TRUE(builder.calls().empty());
+  EXPECT_EQ(builder.aliases().size(), 1u);
+}
+
+TEST(RegionCopy, AlignedBytes_MoveAsWords) {
+  Graph graph;
+  LoweringBuilder builder =
+      LowerCopy(graph, OperandDataType::kInt8, 24, 8,
+                {.dimensions = {{.size = 2, .strides = {12}}, {.size = 4, .strides = {1}}},
+                 .source_offset = 4});
+  ASSERT_EQ(builder.calls().size(), 1u);
+  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyWords);
+  EXPECT_EQ(builder.calls()[0].invocations, 2u);
+}
+
+TEST(RegionCopy, UnalignedBytes_MoveOneByOne) {
+  Graph graph;
+  LoweringBuilder builder =
+      LowerCopy(graph, OperandDataType::kInt8, 24, 8,
+                {.dimensions = {{.size = 2, .strides = {12}}, {.size = 4, .strides = {1}}},
+                 .source_offset = 3});
+  ASSERT_EQ(builder.calls().size(), 1u);
+  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyNarrow);
+}
+
+TEST(GetLowering, RowsWithoutKernel_AreNull) {
+  EXPECT_NE(GetLowering(OperatorKind::kTranspose), nullptr);
+  EXPECT_EQ(GetLowering(OperatorKind::kResample2d), nullptr);
+}
+
+// --- Kernels -------------------------------------------------------------------------------------
+
+TEST(Alias, ReshapeAndIdentity_KeepAllBytes) {
+  for (OperandDataType type : kTypes) {
+    HostTensor operand = Pattern(type, {3, 5});
+    HostTensor reshaped =
+        RunOne(OperatorKind::kReshape, {operand}, webidl::ReshapeAttributes{{5, 1, 3}});
+    EXPECT_EQ(reshaped.descriptor.shape(), (Shape{5, 1, 3}));
+    EXPECT_EQ(reshaped.bytes, operand.bytes);
+    if (type == OperandDataType::kInt4) continue;
+    EXPECT_EQ(RunOne(OperatorKind::kIdentity, {operand}).bytes, operand.bytes);
+  }
+}
+
+TEST(Transpose, AnyPermutation_MovesElements) {
+  const std::pair<Shape, std::optional<std::vector<uint32_t>>> cases[] = {
+      {{7, 5}, std::nullopt},
+      {{3, 5, 7}, std::nullopt},
+      {{2, 3, 4, 5}, {{0, 2, 1, 3}}},
+      {{2, 3, 4, 8}, {{0, 2, 1, 3}}},
+      {{2, 1, 4}, {{1, 0, 2}}},
+      {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
+      {{}, std::nullopt},
+  };
+  for (OperandDataType type : kTypes) {
+    for (const auto& [shape, permutation] : cases) {
+      HostTensor operand = Pattern(type, shape);
+      HostTensor result =
+          RunOne(OperatorKind::kTranspose, {operand}, webidl::TransposeAttributes{permutation});
+      ExpectMoved(operand, result, [&, rank = shape.size()](const Shape& to) {
+        Shape from(rank);
+        for (size_t d = 0; d < rank; ++d)
+          from[permutation ? (*permutation)[d] : rank - 1 - d] = to[d];
+        return from;
+      });
+    }
+  }
+}
+
+TEST(Slice, StartsSizesAndStrides_SelectElements) {
+  struct Case {
+    Shape shape;
+    webidl::SliceAttributes slice;
+  };
+  const Case cases[] = {
+      {{10}, {{3}, {4}, std::nullopt}},
+      {{6, 8}, {{1, 0}, {2, 8}, std::nullopt}},
+      {{6, 8}, {{0, 3}, {6, 5}, std::nullopt}},
+      {{6, 9}, {{1, 2}, {5, 6}, {{2, 3}}}},
+      {{4, 4, 16}, {{1, 2, 8}, {2, 2, 8}, std::nullopt}},
+      {{5}, {{0}, {5}, std::nullopt}},
+      {{2, 3, 2, 3, 2, 3, 2, 3},
+       {{0, 1, 0, 1, 0, 1, 1, 0}, {2, 2, 1, 2, 2, 1, 1, 3}, {{1, 1, 1, 2, 1, 1, 1, 2}}}},
+  };
+  for (OperandDataType type : kTypes) {
+    for (const Case& test : cases) {
+      HostTensor operand = Pattern(type, test.shape);
+      HostTensor result = RunOne(OperatorKind::kSlice, {operand}, test.slice);
+      ExpectMoved(operand, result, [&](const Shape& to) {
+        Shape from(to.size());
+        for (size_t d = 0; d < to.size(); ++d) {
+          from[d] =
+              test.slice.starts[d] + to[d] * (test.slice.strides ? (*test.slice.strides)[d] : 1);
+        }
+        return from;
+      });
+    }
+  }
+}
+
+TEST(Split, EvenAndUneven_GiveAllParts) {
+  for (OperandDataType type : kByteTypes) {
+    HostTensor operand = Pattern(type, {4, 6, 3});
+    for (uint32_t axis = 0; axis < 2; ++axis) {
+      std::vector<uint32_t> sizes =
+          axis == 0 ? std::vector<uint32_t>{2, 2} : std::vector<uint32_t>{1, 3, 2};
+      webidl::SplitAttributes attributes;
+      attributes.axis = axis;
+      if (axis == 0) {
+        attributes.splits = uint32_t{2};
+      } else {
+        attributes.splits = sizes;
+      }
+      auto results = RunNode(OperatorKind::kSplit, {operand}, attributes);
+      ASSERT_TRUE(results.ok()) << results.error().ToString();
+      ASSERT_EQ(results->size(), sizes.size());
+      uint32_t start = 0;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        ExpectMoved(operand, (*results)[i], [&](Shape to) {
+          to[axis] += start;
+          return to;
+        });
+        start += sizes[i];
+      }
+    }
+  }
+}
+
+TEST(Concat, AnyAxis_JoinsOperands) {
+  // Runs that begin and end inside words, and several in one word.
+  const std::vector<std::vector<uint32_t>> sizes = {{2, 3}, {1, 1, 1}, {4, 8}, {7, 1, 2}, {5}};
+  for (OperandDataType type : kTypes) {
+    for (const auto& parts : sizes) {
+      for (uint32_t axis = 0; axis < 3; ++axis) {
+        std::vector<std::optional<HostTensor>> operands;
+        for (uint32_t part : parts) {
+          Shape shape = {3, 5, 3};
+          shape[axis] = part;
+          operands.emplace_back(Pattern(type, shape, static_cast<int>(operands.size()) + 1));
+        }
+        HostTensor result = RunOne(OperatorKind::kConcat, operands, webidl::ConcatAttributes{axis});
+        Values values = result.Values();
+        const Shape& shape = result.descriptor.shape();
+        for (size_t i = 0; i < values.size(); ++i) {
+          Shape at = Coordinates(shape, i);
+          size_t part = 0;
+          while (at[axis] >= parts[part]) at[axis] -= parts[part++];
+          const HostTensor& operand = *operands[part];
+          ASSERT_EQ(values[i], operand.Values()[IndexOf(operand.descriptor.shape(), at)])
+              << operand.descriptor.ToString() << " axis " << axis << " element " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(Expand, OnesAndMissingDimensions_Repeat) {
+  const std::pair<Shape, Shape> cases[] = {{{}, {3}},
+                                           {{1, 5}, {3, 5}},
+                                           {{3, 1}, {3, 7}},
+                                           {{4}, {2, 3, 4}},
+                                           {{2, 1, 3, 1}, {2, 2, 3, 5}}};
+  for (OperandDataType type : kByteTypes) {
+    for (const auto& [from_shape, to_shape] : cases) {
+      HostTensor operand = Pattern(type, from_shape);
+      HostTensor result =
+          RunOne(OperatorKind::kExpand, {operand}, webidl::ExpandAttributes{to_shape});
+      ExpectMoved(operand, result, [&, from_shape = from_shape](const Shape& to) {
+        Shape from(from_shape.size());
+        for (size_t d = 0; d < from.size(); ++d) {
+          from[d] = from_shape[d] == 1 ? 0 : to[to.size() - from.size() + d];
+        }
+        return from;
+      });
+    }
+  }
+}
+
+TEST(Reverse, ChosenAxes_RunBackwards) {
+  const std::optional<std::vector<uint32_t>> cases[] = {std::nullopt, {{}}, {{0}}, {{2}}, {{1, 2}}};
+  for (OperandDataType type : kByteTypes) {
+    for (uint32_t last : {3u, 8u}) {
+      for (const auto& axes : cases) {
+        HostTensor operand = Pattern(type, {2, 3, last});
+        HostTensor result =
+            RunOne(OperatorKind::kReverse, {operand}, webidl::ReverseAttributes{axes});
+        ExpectMoved(operand, result, [&](Shape at) {
+          for (uint32_t axis : axes.value_or(std::vector<uint32_t>{0, 1, 2})) {
+            at[axis] = operand.descriptor.shape()[axis] - 1 - at[axis];
+          }
+          return at;
+        });
+      }
+    }
+  }
+}
+
+TEST(Tile, Repetitions_Wrap) {
+  for (OperandDataType type : kByteTypes) {
+    HostTensor operand = Pattern(type, {2, 3, 5});
+    HostTensor result = RunOne(OperatorKind::kTile, {operand}, webidl::TileAttributes{{3, 1, 2}});
+    ExpectMoved(operand, result, [](const Shape& to) {
+      return Shape{to[0] % 2, to[1] % 3, to[2] % 5};
+    });
+  }
+}
+
+TEST(Pad, Modes_FillTheBorder) {
+  for (OperandDataType type : kByteTypes) {
+    HostTensor operand = Pattern(type, {3, 4});
+    Values values = operand.Values();
+    for (auto mode : {webidl::PaddingMode::kConstant, webidl::PaddingMode::kEdge,
+                      webidl::PaddingMode::kReflection}) {
+      webidl::PadAttributes attributes{{2, 1}, {1, 3}, mode, 5.0};
+      HostTensor result = RunOne(OperatorKind::kPad, {operand}, attributes);
+      ASSERT_EQ(result.descriptor.shape(), (Shape{6, 8}));
+      Values padded = result.Values();
+      for (int y = -2; y < 4; ++y) {
+        for (int x = -1; x < 7; ++x) {
+          bool inside = y >= 0 && y < 3 && x >= 0 && x < 4;
+          bool reflects = mode == webidl::PaddingMode::kReflection;
+          int row = reflects ? (y < 0 ? -y : (y > 2 ? 4 - y : y)) : std::clamp(y, 0, 2);
+          int column = reflects ? (x < 0 ? -x : (x > 3 ? 6 - x : x)) : std::clamp(x, 0, 3);
+          long double expected = !inside && mode == webidl::PaddingMode::kConstant
+                                     ? 5
+                                     : values[static_cast<size_t>(row * 4 + column)];
+          ASSERT_EQ(padded[static_cast<size_t>((y + 2) * 8 + x + 1)], expected) << y << ", " << x;
+        }
+      }
+    }
+  }
+}
+
+TEST(Triangular, Diagonals_KeepOneSide) {
+  for (OperandDataType type : kByteTypes) {
+    HostTensor operand = Pattern(type, {2, 4, 5});
+    Values values = operand.Values();
+    for (bool upper : {false, true}) {
+      for (int diagonal : {0, 1, -2, 100, -100, std::numeric_limits<int>::max(),
+                           std::numeric_limits<int>::min()}) {
+        HostTensor result = RunOne(OperatorKind::kTriangular, {operand},
+                                   webidl::TriangularAttributes{upper, diagonal});
+        Values kept = result.Values();
+        for (size_t i = 0; i < kept.size(); ++i) {
+          int64_t distance = static_cast<int64_t>(i % 5) - static_cast<int64_t>(i / 5 % 4);
+          bool keeps = upper ? distance >= diagonal : distance <= diagonal;
+          ASSERT_EQ(kept[i], keeps ? values[i] : 0) << upper << " " << diagonal << " " << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::service
