@@ -10,10 +10,14 @@
 
 #include "base/limits.h"
 #include "webidl/operators/activation.h"
+#include "webidl/operators/conv.h"
 #include "webidl/operators/elementwise.h"
 #include "webidl/operators/gather_scatter.h"
 #include "webidl/operators/matmul.h"
+#include "webidl/operators/normalization.h"
+#include "webidl/operators/pool.h"
 #include "webidl/operators/quantize.h"
+#include "webidl/operators/recurrent.h"
 #include "webidl/operators/reduce.h"
 #include "webidl/operators/row_checks.h"
 #include "webidl/operators/shape.h"
@@ -21,8 +25,6 @@
 namespace webnnd::webidl {
 
 namespace {
-
-OperatorRow RowWithoutMeaning(OperatorKind kind) { return {kind, {}, {}, nullptr}; }
 
 struct TableEntry {
   OperatorKind kind;
@@ -34,14 +36,14 @@ constexpr auto kTable = std::to_array<TableEntry>({
     {OperatorKind::kAdd, BinaryRow},
     {OperatorKind::kArgMax, ArgMinMaxRow},
     {OperatorKind::kArgMin, ArgMinMaxRow},
-    {OperatorKind::kAveragePool2d, RowWithoutMeaning},
-    {OperatorKind::kBatchNormalization, RowWithoutMeaning},
+    {OperatorKind::kAveragePool2d, FloatPoolRow},
+    {OperatorKind::kBatchNormalization, BatchNormalizationRow},
     {OperatorKind::kCast, CastRow},
     {OperatorKind::kCeil, FloatUnaryRow},
     {OperatorKind::kClamp, ClampRow},
     {OperatorKind::kConcat, ConcatRow},
-    {OperatorKind::kConv2d, RowWithoutMeaning},
-    {OperatorKind::kConvTranspose2d, RowWithoutMeaning},
+    {OperatorKind::kConv2d, Conv2dRow},
+    {OperatorKind::kConvTranspose2d, ConvTranspose2dRow},
     {OperatorKind::kCos, FloatUnaryRow},
     {OperatorKind::kCumulativeSum, CumulativeSumRow},
     {OperatorKind::kDequantizeLinear, DequantizeLinearRow},
@@ -53,22 +55,22 @@ constexpr auto kTable = std::to_array<TableEntry>({
     {OperatorKind::kExpand, ExpandRow},
     {OperatorKind::kFloor, FloatUnaryRow},
     {OperatorKind::kGather, GatherRow},
-    {OperatorKind::kGatherElements, RowWithoutMeaning},
-    {OperatorKind::kGatherND, RowWithoutMeaning},
+    {OperatorKind::kGatherElements, GatherElementsRow},
+    {OperatorKind::kGatherND, GatherNDRow},
     {OperatorKind::kGelu, ActivationRow},
     {OperatorKind::kGemm, GemmRow},
     {OperatorKind::kGreater, ComparisonRow},
     {OperatorKind::kGreaterOrEqual, ComparisonRow},
-    {OperatorKind::kGru, RowWithoutMeaning},
-    {OperatorKind::kGruCell, RowWithoutMeaning},
+    {OperatorKind::kGru, GruRow},
+    {OperatorKind::kGruCell, GruCellRow},
     {OperatorKind::kHardSigmoid, ActivationRow},
     {OperatorKind::kHardSwish, ActivationRow},
     {OperatorKind::kIdentity, IdentityRow},
-    {OperatorKind::kInstanceNormalization, RowWithoutMeaning},
+    {OperatorKind::kInstanceNormalization, InstanceNormalizationRow},
     {OperatorKind::kIsInfinite, ClassificationRow},
     {OperatorKind::kIsNaN, ClassificationRow},
-    {OperatorKind::kL2Pool2d, RowWithoutMeaning},
-    {OperatorKind::kLayerNormalization, RowWithoutMeaning},
+    {OperatorKind::kL2Pool2d, FloatPoolRow},
+    {OperatorKind::kLayerNormalization, LayerNormalizationRow},
     {OperatorKind::kLeakyRelu, ActivationRow},
     {OperatorKind::kLesser, ComparisonRow},
     {OperatorKind::kLesserOrEqual, ComparisonRow},
@@ -78,16 +80,16 @@ constexpr auto kTable = std::to_array<TableEntry>({
     {OperatorKind::kLogicalNot, LogicalNotRow},
     {OperatorKind::kLogicalOr, LogicalBinaryRow},
     {OperatorKind::kLogicalXor, LogicalBinaryRow},
-    {OperatorKind::kLstm, RowWithoutMeaning},
-    {OperatorKind::kLstmCell, RowWithoutMeaning},
+    {OperatorKind::kLstm, LstmRow},
+    {OperatorKind::kLstmCell, LstmCellRow},
     {OperatorKind::kMatmul, MatmulRow},
     {OperatorKind::kMax, BinaryRow},
-    {OperatorKind::kMaxPool2d, RowWithoutMeaning},
+    {OperatorKind::kMaxPool2d, MaxPool2dRow},
     {OperatorKind::kMin, BinaryRow},
     {OperatorKind::kMul, BinaryRow},
     {OperatorKind::kNeg, SignedUnaryRow},
     {OperatorKind::kNotEqual, ComparisonRow},
-    {OperatorKind::kPad, RowWithoutMeaning},
+    {OperatorKind::kPad, PadRow},
     {OperatorKind::kPow, BinaryRow},
     {OperatorKind::kPrelu, PreluRow},
     {OperatorKind::kQuantizeLinear, QuantizeLinearRow},
@@ -103,11 +105,11 @@ constexpr auto kTable = std::to_array<TableEntry>({
     {OperatorKind::kReduceSum, AccumulatingReductionRow},
     {OperatorKind::kReduceSumSquare, AccumulatingReductionRow},
     {OperatorKind::kRelu, ReluRow},
-    {OperatorKind::kResample2d, RowWithoutMeaning},
+    {OperatorKind::kResample2d, Resample2dRow},
     {OperatorKind::kReshape, ReshapeRow},
-    {OperatorKind::kReverse, RowWithoutMeaning},
+    {OperatorKind::kReverse, ReverseRow},
     {OperatorKind::kRoundEven, FloatUnaryRow},
-    {OperatorKind::kScatterElements, RowWithoutMeaning},
+    {OperatorKind::kScatterElements, ScatterElementsRow},
     {OperatorKind::kScatterND, ScatterNDRow},
     {OperatorKind::kSigmoid, ActivationRow},
     {OperatorKind::kSign, SignedUnaryRow},
@@ -121,9 +123,9 @@ constexpr auto kTable = std::to_array<TableEntry>({
     {OperatorKind::kSub, BinaryRow},
     {OperatorKind::kTan, FloatUnaryRow},
     {OperatorKind::kTanh, ActivationRow},
-    {OperatorKind::kTile, RowWithoutMeaning},
+    {OperatorKind::kTile, TileRow},
     {OperatorKind::kTranspose, TransposeRow},
-    {OperatorKind::kTriangular, RowWithoutMeaning},
+    {OperatorKind::kTriangular, TriangularRow},
     {OperatorKind::kWhere, WhereRow},
 });
 

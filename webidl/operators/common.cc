@@ -56,6 +56,11 @@ Status CheckShape(const OperatorArguments& arguments, size_t slot,
   return {};
 }
 
+Status CheckShape(const OperatorArguments& arguments, size_t slot,
+                  std::initializer_list<uint64_t> expected) {
+  return CheckShape(arguments, slot, std::span(expected.begin(), expected.size()));
+}
+
 Status CheckAxis(const OperatorArguments& arguments, uint32_t axis) {
   INVALID_IF(axis >= Operand(arguments, 0).rank(),
              "the axis ({}) is not less than the rank of {} ({})", axis,

@@ -4,6 +4,7 @@
 #define WEBNND_WEBIDL_OPERATORS_COMMON_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -93,9 +94,12 @@ Status CheckSameTypes(const OperatorArguments& arguments, size_t reference, size
 // "same as" in a table's column of ranks.
 Status CheckSameRank(const OperatorArguments& arguments, size_t reference, size_t slot);
 
-// An optional or required operand in `slot`, if it is there, has exactly this shape.
+// An optional or required operand in `slot`, if it is there, has exactly this shape. 64 bits, so
+// that products of attributes fit.
 Status CheckShape(const OperatorArguments& arguments, size_t slot,
                   std::span<const uint64_t> expected);
+Status CheckShape(const OperatorArguments& arguments, size_t slot,
+                  std::initializer_list<uint64_t> expected);
 
 // `axis` is less than the rank of the operand in slot 0.
 Status CheckAxis(const OperatorArguments& arguments, uint32_t axis);

@@ -17,6 +17,35 @@ Result<Descriptors> InferGather(const OperatorArguments& arguments) {
   return OneResult(Operand(arguments, 0).data_type(), shape);
 }
 
+// The element forms: indices have the input's shape but along the axis.
+Status CheckElementIndices(const OperatorArguments& arguments, uint32_t axis) {
+  TRY(CheckAxis(arguments, axis));
+  TRY(CheckSameRank(arguments, 0, 1));
+  const Shape& input = Operand(arguments, 0).shape();
+  const Shape& indices = Operand(arguments, 1).shape();
+  for (uint32_t other = 0; other < input.size(); ++other) {
+    INVALID_IF(other != axis && indices[other] != input[other],
+               "the shape of indices ({}) differs from that of input ({}) beside the axis ({})",
+               ShapeToString(indices), ShapeToString(input), axis);
+  }
+  return {};
+}
+
+Result<Descriptors> InferGatherElements(const OperatorArguments& arguments) {
+  TRY(CheckElementIndices(arguments, Attributes<GatherAttributes>(arguments).axis));
+  return OneResult(Operand(arguments, 0).data_type(), Operand(arguments, 1).shape());
+}
+
+Result<Descriptors> InferScatterElements(const OperatorArguments& arguments) {
+  TRY(CheckSameTypes(arguments, 0, 2, 2));
+  TRY(CheckElementIndices(arguments, Attributes<ScatterAttributes>(arguments).axis));
+  const Shape& indices = Operand(arguments, 1).shape();
+  const Shape& updates = Operand(arguments, 2).shape();
+  INVALID_IF(updates != indices, "the shape of updates ({}) is not that of indices ({})",
+             ShapeToString(updates), ShapeToString(indices));
+  return InferLikeInput(arguments);
+}
+
 // What the ND forms address: a slice of `input` for each coordinate in the last dimension of
 // `indices`.
 Result<Shape> SlicesShape(const OperatorArguments& arguments) {
@@ -29,6 +58,11 @@ Result<Shape> SlicesShape(const OperatorArguments& arguments) {
   Shape shape(indices.begin(), indices.end() - 1);
   shape.insert(shape.end(), input.begin() + coordinate_size, input.end());
   return shape;
+}
+
+Result<Descriptors> InferGatherND(const OperatorArguments& arguments) {
+  ASSIGN_OR_RETURN(Shape shape, SlicesShape(arguments));
+  return OneResult(Operand(arguments, 0).data_type(), shape);
 }
 
 Result<Descriptors> InferScatterND(const OperatorArguments& arguments) {
@@ -49,6 +83,24 @@ OperatorRow GatherRow(OperatorKind kind) {
           {Tensor(kAnyOrPackedType, 1), Tensor(kIndexTypes)},
           {Tensor(kAnyOrPackedType)},
           InferGather};
+}
+
+OperatorRow GatherElementsRow(OperatorKind kind) {
+  return {kind,
+          {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1)},
+          {Tensor(kAnyType, 1)},
+          InferGatherElements};
+}
+
+OperatorRow GatherNDRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1)}, {Tensor(kAnyType)}, InferGatherND};
+}
+
+OperatorRow ScatterElementsRow(OperatorKind kind) {
+  return {kind,
+          {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1), Tensor(kAnyType, 1)},
+          {Tensor(kAnyType, 1)},
+          InferScatterElements};
 }
 
 OperatorRow ScatterNDRow(OperatorKind kind) {

@@ -8,6 +8,9 @@
 namespace webnnd::webidl {
 
 OperatorRow GatherRow(OperatorKind kind);
+OperatorRow GatherElementsRow(OperatorKind kind);
+OperatorRow GatherNDRow(OperatorKind kind);
+OperatorRow ScatterElementsRow(OperatorKind kind);
 OperatorRow ScatterNDRow(OperatorKind kind);
 
 }  // namespace webnnd::webidl

@@ -1,6 +1,10 @@
 #include "webidl/operators/shape.h"
 
+#include <fmt/core.h>
+
+#include <cmath>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -59,6 +63,99 @@ Result<Descriptors> InferExpand(const OperatorArguments& arguments) {
              "the shape of input ({}) is not broadcastable to newShape ({})",
              ShapeToString(input.shape()), ShapeToString(new_shape));
   return OneResult(input.data_type(), new_shape);
+}
+
+Result<Descriptors> InferPad(const OperatorArguments& arguments) {
+  const PadAttributes& attributes = Attributes<PadAttributes>(arguments);
+  const std::vector<uint32_t>& beginning = attributes.beginning_padding;
+  const std::vector<uint32_t>& ending = attributes.ending_padding;
+  const OperandDescriptor& input = Operand(arguments, 0);
+  TRY(CheckListSize("beginningPadding", beginning.size(), input.rank()));
+  TRY(CheckListSize("endingPadding", ending.size(), input.rank()));
+  Shape shape;
+  for (uint32_t axis = 0; axis < input.rank(); ++axis) {
+    const uint32_t dimension = input.shape()[axis];
+    if (attributes.mode == PaddingMode::kReflection) {
+      // A reflection reaches as far as the input does, without its edge.
+      INVALID_IF(beginning[axis] >= dimension,
+                 "beginningPadding[{}] ({}) is not less than the dimension it reflects ({})", axis,
+                 beginning[axis], dimension);
+      INVALID_IF(ending[axis] >= dimension,
+                 "endingPadding[{}] ({}) is not less than the dimension it reflects ({})", axis,
+                 ending[axis], dimension);
+    }
+    const int64_t padded = int64_t{dimension} + beginning[axis] + ending[axis];
+    ASSIGN_OR_RETURN(uint32_t size, ToDimension(padded, fmt::format("padded dimension {}", axis)));
+    shape.push_back(size);
+  }
+  return OneResult(input.data_type(), shape);
+}
+
+// The size of a dimension scaled: the product of 31 and 24 bits, rounded down.
+Result<uint32_t> ScaledDimension(uint32_t dimension, float scale) {
+  const double scaled = std::floor(double{scale} * dimension);
+  INVALID_IF(!(scaled >= 1 && scaled <= limits::kDimensionMax),
+             "the dimension ({}) times its scale ({}) is not a valid dimension (1 to {})",
+             dimension, scale, limits::kDimensionMax);
+  return static_cast<uint32_t>(scaled);
+}
+
+Status CheckResample2dAttributes(const Resample2dAttributes& attributes, uint32_t rank) {
+  if (attributes.scales) {
+    TRY(CheckListSize("scales", attributes.scales->size(), 2));
+    for (float scale : *attributes.scales) {
+      INVALID_IF(!(scale > 0), "an item of scales ({}) is not greater than zero", scale);
+    }
+  }
+  if (attributes.sizes) {
+    TRY(CheckListSize("sizes", attributes.sizes->size(), 2));
+    TRY(CheckNoZero("sizes", *attributes.sizes));
+  }
+  if (attributes.axes) {
+    // The draft's algorithm does not say so, but scales and sizes have two items.
+    TRY(CheckListSize("axes", attributes.axes->size(), 2));
+    TRY(CheckAxes("axes", *attributes.axes, rank));
+  }
+  return {};
+}
+
+// Where both are given, sizes win over scales.
+Result<Descriptors> InferResample2d(const OperatorArguments& arguments) {
+  const Resample2dAttributes& attributes = Attributes<Resample2dAttributes>(arguments);
+  const OperandDescriptor& input = Operand(arguments, 0);
+  TRY(CheckResample2dAttributes(attributes, input.rank()));
+  const std::vector<uint32_t> axes = attributes.axes.value_or(std::vector<uint32_t>{2, 3});
+  Shape shape = input.shape();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    uint32_t& dimension = shape[axes[i]];
+    if (attributes.sizes) {
+      dimension = (*attributes.sizes)[i];
+    } else if (attributes.scales) {
+      ASSIGN_OR_RETURN(dimension, ScaledDimension(dimension, (*attributes.scales)[i]));
+    }
+  }
+  return OneResult(input.data_type(), shape);
+}
+
+Result<Descriptors> InferReverse(const OperatorArguments& arguments) {
+  const auto& axes = Attributes<ReverseAttributes>(arguments).axes;
+  if (axes) TRY(CheckAxes("axes", *axes, Operand(arguments, 0).rank()));
+  return InferLikeInput(arguments);
+}
+
+Result<Descriptors> InferTile(const OperatorArguments& arguments) {
+  const std::vector<uint32_t>& repetitions = Attributes<TileAttributes>(arguments).repetitions;
+  const OperandDescriptor& input = Operand(arguments, 0);
+  TRY(CheckListSize("repetitions", repetitions.size(), input.rank()));
+  TRY(CheckNoZero("repetitions", repetitions));
+  Shape shape;
+  for (uint32_t axis = 0; axis < input.rank(); ++axis) {
+    // 31 and 32 bits: the product fits.
+    const int64_t tiled = int64_t{input.shape()[axis]} * repetitions[axis];
+    ASSIGN_OR_RETURN(uint32_t size, ToDimension(tiled, fmt::format("tiled dimension {}", axis)));
+    shape.push_back(size);
+  }
+  return OneResult(input.data_type(), shape);
 }
 
 Result<Descriptors> InferReshape(const OperatorArguments& arguments) {
@@ -151,6 +248,28 @@ OperatorRow ConcatRow(OperatorKind kind) {
 
 OperatorRow ExpandRow(OperatorKind kind) {
   return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferExpand};
+}
+
+OperatorRow PadRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferPad};
+}
+
+OperatorRow Resample2dRow(OperatorKind kind) {
+  constexpr DataTypeSet kTypes =
+      kFloatTypes | DataTypeSet{OperandDataType::kUint8, OperandDataType::kInt8};
+  return {kind, {TensorOfRank(kTypes, 4)}, {TensorOfRank(kTypes, 4)}, InferResample2d};
+}
+
+OperatorRow ReverseRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferReverse};
+}
+
+OperatorRow TileRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferTile};
+}
+
+OperatorRow TriangularRow(OperatorKind kind) {
+  return {kind, {Tensor(kAnyType, 2)}, {Tensor(kAnyType, 2)}, InferLikeInput};
 }
 
 OperatorRow ReshapeRow(OperatorKind kind) {

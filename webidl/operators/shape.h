@@ -8,10 +8,15 @@ namespace webnnd::webidl {
 
 OperatorRow ConcatRow(OperatorKind kind);
 OperatorRow ExpandRow(OperatorKind kind);
+OperatorRow PadRow(OperatorKind kind);
+OperatorRow Resample2dRow(OperatorKind kind);
 OperatorRow ReshapeRow(OperatorKind kind);
+OperatorRow ReverseRow(OperatorKind kind);
 OperatorRow SliceRow(OperatorKind kind);
 OperatorRow SplitRow(OperatorKind kind);
+OperatorRow TileRow(OperatorKind kind);
 OperatorRow TransposeRow(OperatorKind kind);
+OperatorRow TriangularRow(OperatorKind kind);
 
 }  // namespace webnnd::webidl
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "base/limits.h"
 #include "tests/webidl/operators/infer_text.h"
 
 namespace webnnd::webidl {
@@ -51,14 +54,16 @@ TEST(Binary, TypesThatDiffer_AreRefused) {
   }
 }
 
-// Two operands of 512 KiB and 512 KiB make a result of 64 GiB.
+// Two small operands make a result of 64 GiB, or one just too large.
 TEST(Binary, ResultBeyondTheMaximum_IsRefused) {
-  ExpectOutcomes(OperatorKind::kAdd,
-                 {{"float32[131072,1] float32[1,131072]",
-                   "the byte length of float32[131072,131072] exceeds the maximum (134217728)"},
-                  {"uint8[131072,1] uint8[1,1024]", "uint8[131072,1024]"},
-                  {"uint8[131072,1] uint8[1,1025]",
-                   "the byte length of uint8[131072,1025] exceeds the maximum (134217728)"}});
+  const std::string rows = std::to_string(limits::kTensorBytesMax / 1024);
+  ExpectOutcomes(
+      OperatorKind::kAdd,
+      {{"float32[131072,1] float32[1,131072]",
+        "the byte length of float32[131072,131072] exceeds the maximum ($BYTES_MAX)"},
+       {"uint8[" + rows + ",1] uint8[1,1024]", "uint8[" + rows + ",1024]"},
+       {"uint8[" + rows + ",1] uint8[1,1025]",
+        "the byte length of uint8[" + rows + ",1025] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 TEST(Comparison, BroadcastableShapes_GiveBooleans) {
@@ -131,11 +136,12 @@ TEST(Cast, AnyPairOfTypes_ChangesTheType) {
   }
 }
 
-// 128 MiB of uint8 are as many bytes as may be; as float32 they would be four times that.
+// As many bytes of uint8 as may be; as float32 four times that.
 TEST(Cast, ResultBeyondTheMaximum_IsRefused) {
+  const std::string size = std::to_string(limits::kTensorBytesMax);
   ExpectOutcomes(OperatorKind::kCast,
-                 {{"uint8[134217728]", CastAttributes{OperandDataType::kFloat32},
-                   "the byte length of float32[134217728] exceeds the maximum (134217728)"}});
+                 {{"uint8[" + size + "]", CastAttributes{OperandDataType::kFloat32},
+                   "the byte length of float32[" + size + "] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 TEST(Where, ThreeBroadcastableShapes_GiveTheirUnion) {
@@ -153,7 +159,7 @@ TEST(Where, ThreeBroadcastableShapes_GiveTheirUnion) {
        {"uint8[2] float32[2] float16[2]",
         "the data type of falseValue (float16) is not that of trueValue (float32)"},
        {"uint8[4096,1,1] float32[4096,1] float32[4096]",
-        "the byte length of float32[4096,4096,4096] exceeds the maximum (134217728)"}});
+        "the byte length of float32[4096,4096,4096] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 }  // namespace

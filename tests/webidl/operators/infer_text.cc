@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/limits.h"
 #include "webidl/generated/signatures.h"
 
 namespace webnnd::webidl {
@@ -74,9 +75,12 @@ bool IsSuccess(std::string_view outcome) {
 
 void ExpectOutcome(OperatorKind kind, std::string_view operands,
                    const OperatorAttributes& attributes, std::string_view outcome) {
-  const std::string expected = IsSuccess(outcome)
-                                   ? std::string(outcome)
-                                   : fmt::format("{}: {}", OperatorName(kind), outcome);
+  std::string expected = IsSuccess(outcome) ? std::string(outcome)
+                                            : fmt::format("{}: {}", OperatorName(kind), outcome);
+  constexpr std::string_view kBytesMax = "$BYTES_MAX";
+  if (const size_t at = expected.find(kBytesMax); at != std::string::npos) {
+    expected.replace(at, kBytesMax.size(), std::to_string(limits::kTensorBytesMax));
+  }
   EXPECT_EQ(Infer(kind, operands, attributes), expected)
       << OperatorName(kind) << "(" << operands << ")";
 }

@@ -29,7 +29,7 @@ struct InferCase {
   std::string_view outcome;
 };
 
-// Every case gives its outcome; an outcome that begins with a data type is a success, else it is
+// Every case gives its outcome, in which $BYTES_MAX stands for limits::kTensorBytesMax; an outcome that begins with a data type is a success, else it is
 // expected behind "<operator>: ".
 void ExpectOutcomes(OperatorKind kind, std::initializer_list<InferCase> cases);
 

@@ -23,7 +23,7 @@ TEST(Matmul, FittingMatrices_Multiply) {
        {"int32[2,3] int32[3,4]",
         "the data type of a (int32) is not one of its allowed data types (float32, float16)"},
        {"float32[131072,1] float32[1,131072]",
-        "the byte length of float32[131072,131072] exceeds the maximum (134217728)"}});
+        "the byte length of float32[131072,131072] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 TEST(Gemm, FittingMatrices_Multiply) {

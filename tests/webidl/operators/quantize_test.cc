@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "base/limits.h"
 #include "tests/webidl/operators/infer_text.h"
 
 namespace webnnd::webidl {
@@ -18,9 +21,9 @@ TEST(DequantizeLinear, BlocksThatFit_GiveTheScalesType) {
         "the shape of scale ([3,1]) is not blockwise broadcastable to that of input ([4,6])"},
        {"int8[4,6] float32[8,1] int8[8,1]",
         "the shape of scale ([8,1]) is not blockwise broadcastable to that of input ([4,6])"},
-       {"int8[4,6] float32[6] int8[6]", "the rank of scale (1) is not that of input (2)"},
-       {"int8[4,6] float32[4,6] int8[6]", "the rank of zeroPoint (1) is not that of input (2)"},
-       {"int8[4,6] float32[] int8[]", "the rank of scale (0) is not that of input (2)"},
+       {"int8[6] float32[1,6] int8[1,6]", "the rank of scale (2) exceeds that of input (1)"},
+       {"int8[4,6] float32[4,6] int8[6]",
+        "the shape of zeroPoint ([6]) is not that of scale ([4,6])"},
        {"int8[4,6] float32[2,1] int8[1,1]",
         "the shape of zeroPoint ([1,1]) is not that of scale ([2,1])"},
        {"int8[4] float32[1] uint8[1]",
@@ -33,9 +36,10 @@ TEST(DequantizeLinear, BlocksThatFit_GiveTheScalesType) {
 }
 
 TEST(DequantizeLinear, ResultBeyondTheMaximum_IsRefused) {
+  const std::string count = std::to_string(limits::kTensorBytesMax * 2);
   ExpectOutcomes(OperatorKind::kDequantizeLinear,
-                 {{"int4[268435456] float32[1] int4[1]",
-                   "the byte length of float32[268435456] exceeds the maximum (134217728)"}});
+                 {{"int4[" + count + "] float32[1] int4[1]",
+                   "the byte length of float32[" + count + "] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 TEST(QuantizeLinear, BlocksThatFit_GiveTheZeroPointsType) {
@@ -46,8 +50,10 @@ TEST(QuantizeLinear, BlocksThatFit_GiveTheZeroPointsType) {
        {"float32[] float32[] int32[]", "int32[]"},
        {"float32[4,6] float32[1,4] int8[1,4]",
         "the shape of scale ([1,4]) is not blockwise broadcastable to that of input ([4,6])"},
-       {"float32[4,6] float32[1] int8[1,1]", "the rank of scale (1) is not that of input (2)"},
-       {"float32[4,6] float32[1,1] int8[1]", "the rank of zeroPoint (1) is not that of input (2)"},
+       {"float32[4,6] float32[1,4,6] int8[1,4,6]",
+        "the rank of scale (3) exceeds that of input (2)"},
+       {"float32[4,6] float32[1,1] int8[1]",
+        "the shape of zeroPoint ([1]) is not that of scale ([1,1])"},
        {"float32[4,6] float32[1,6] int8[4,1]",
         "the shape of zeroPoint ([4,1]) is not that of scale ([1,6])"},
        {"float32[4] float16[1] int8[1]",
@@ -58,6 +64,22 @@ TEST(QuantizeLinear, BlocksThatFit_GiveTheZeroPointsType) {
        {"int32[4] float32[1] int8[1]",
         "the data type of input (int32) is not one of its allowed data types (float32, "
         "float16)"}});
+}
+
+TEST(QuantizationPair, ScaleOfLowerRank_LacksLeadingDimensions) {
+  ExpectOutcomes(OperatorKind::kDequantizeLinear,
+                 {{"int8[4,6] float32[] int8[]", "float32[4,6]"},
+                  {"int8[4,6] float32[6] int8[6]", "float32[4,6]"},
+                  {"int4[5,4,6] float32[2,3] int4[2,3]", "float32[5,4,6]"},
+                  {"int8[4,6] float32[4] int8[4]",
+                   "the shape of scale ([4]) is not blockwise broadcastable to that of input "
+                   "([4,6])"}});
+  ExpectOutcomes(OperatorKind::kQuantizeLinear,
+                 {{"float32[4,6] float32[] int8[]", "int8[4,6]"},
+                  {"float32[3,4] float32[2] int4[2]", "int4[3,4]"},
+                  {"float32[4,6] float32[4] int8[4]",
+                   "the shape of scale ([4]) is not blockwise broadcastable to that of input "
+                   "([4,6])"}});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,11 @@ TEST(Concat, SumBeyondTheMaximum_IsRefused) {
       Infer(OperatorKind::kConcat, many),
       "concat: the sum of the sizes along the axis (2281701376) is not a valid dimension (1 to "
       "2147483647)");
-  EXPECT_EQ(Infer(OperatorKind::kConcat, "uint8[134217728] uint8[1]"),
-            "concat: the byte length of uint8[134217729] exceeds the maximum (134217728)");
+  const std::string size = std::to_string(limits::kTensorBytesMax);
+  const std::string sum = std::to_string(limits::kTensorBytesMax + 1);
+  ExpectOutcomes(OperatorKind::kConcat,
+                 {{"uint8[" + size + "] uint8[1]",
+                   "the byte length of uint8[" + sum + "] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 TEST(Concat, ManyOperands_AreBounded) {
@@ -70,7 +74,7 @@ TEST(Expand, BroadcastableShape_IsTaken) {
        {"float32[1]", ExpandAttributes{{kMaxUint32}},
         "dimension 0 of the shape ([4294967295]) exceeds the maximum (2147483647)"},
        {"float32[]", ExpandAttributes{{65536, 65536}},
-        "the byte length of float32[65536,65536] exceeds the maximum (134217728)"},
+        "the byte length of float32[65536,65536] exceeds the maximum ($BYTES_MAX)"},
        {"float32[]", ExpandAttributes{std::vector<uint32_t>(8, 1)}, "float32[1,1,1,1,1,1,1,1]"},
        {"float32[]", ExpandAttributes{std::vector<uint32_t>(1000, 1)},
         "the size of newShape (1000) exceeds the maximum (8)"}});
@@ -94,10 +98,10 @@ TEST(Reshape, SameElementCount_IsTaken) {
        // Nearly 2^93 elements: more than 64 bits count.
        {"float32[1]", ReshapeAttributes{{2147483647, 2147483647, 2147483647}},
         "the byte length of float32[2147483647,2147483647,2147483647] exceeds the maximum "
-        "(134217728)"},
+        "($BYTES_MAX)"},
        // 2^32 elements, 0 modulo 2^32.
        {"uint8[1]", ReshapeAttributes{{65536, 65536}},
-        "the byte length of uint8[65536,65536] exceeds the maximum (134217728)"}});
+        "the byte length of uint8[65536,65536] exceeds the maximum ($BYTES_MAX)"}});
 }
 
 TEST(Slice, RangesWithinTheInput_AreTaken) {
@@ -200,6 +204,124 @@ TEST(Transpose, Permutation_ReordersTheAxes) {
        {"float32[2,3]", transpose({kMaxUint32, 0}),
         "permutation[0] (4294967295) is not less than the rank of input (2)"},
        {"float32[2,3]", transpose({1, 1}), "permutation[1] (1) is a duplicate"}});
+}
+
+TEST(Pad, PaddedDimensions_AreSums) {
+  const auto pad = [](std::vector<uint32_t> beginning, std::vector<uint32_t> ending,
+                      PaddingMode mode = PaddingMode::kConstant) {
+    return PadAttributes{.beginning_padding = std::move(beginning),
+                         .ending_padding = std::move(ending),
+                         .mode = mode};
+  };
+  ExpectOutcomes(
+      OperatorKind::kPad,
+      {{"float32[2,3]", pad({1, 2}, {3, 4}), "float32[6,9]"},
+       {"int8[2,3]", pad({0, 0}, {0, 0}), "int8[2,3]"},
+       {"float32[]", pad({}, {}), "float32[]"},
+       {"float32[2,3]", pad({9, 9}, {9, 9}, PaddingMode::kEdge), "float32[20,21]"},
+       {"float32[2,3]", pad({1, 2}, {1, 2}, PaddingMode::kReflection), "float32[4,7]"},
+       {"float32[2,3]", pad({2, 0}, {0, 0}, PaddingMode::kReflection),
+        "beginningPadding[0] (2) is not less than the dimension it reflects (2)"},
+       {"float32[2,3]", pad({0, 0}, {0, 3}, PaddingMode::kReflection),
+        "endingPadding[1] (3) is not less than the dimension it reflects (3)"},
+       {"float32[2,3]", pad({1}, {1, 1}),
+        "the size of beginningPadding (1) is not the expected one (2)"},
+       {"float32[2,3]", pad({1, 1}, {1, 1, 1}),
+        "the size of endingPadding (3) is not the expected one (2)"},
+       // 1 modulo 2^32.
+       {"float32[2]", pad({kMaxUint32}, {0}),
+        "padded dimension 0 (4294967297) is not a valid dimension (1 to 2147483647)"},
+       {"float32[2]", pad({kMaxUint32}, {kMaxUint32}),
+        "padded dimension 0 (8589934592) is not a valid dimension (1 to 2147483647)"},
+       {"uint8[1,1]", pad({65535, 65535}, {0, 0}),
+        "the byte length of uint8[65536,65536] exceeds the maximum ($BYTES_MAX)"},
+       {"uint4[2]", pad({1}, {1}),
+        "the data type of input (uint4) is not one of its allowed data types (float32, float16, "
+        "int32, uint32, int64, uint64, int8, uint8)"}});
+}
+
+TEST(Resample2d, SizesOrScales_ReplaceTheAxes) {
+  using A = Resample2dAttributes;
+  ExpectOutcomes(
+      OperatorKind::kResample2d,
+      {{"float32[1,2,3,4]", A{}, "float32[1,2,3,4]"},
+       {"float16[1,2,3,4]", A{.scales = {{2.0f, 1.5f}}}, "float16[1,2,6,6]"},
+       {"uint8[1,2,3,4]", A{.scales = {{0.34f, 0.99f}}}, "uint8[1,2,1,3]"},
+       {"int8[1,2,3,4]", A{.sizes = {{7, 8}}}, "int8[1,2,7,8]"},
+       {"float32[1,2,3,4]", A{.sizes = {{7, 8}}, .axes = {{1, 2}}}, "float32[1,7,8,4]"},
+       {"float32[1,2,3,4]", A{.scales = {{2.0f, 3.0f}}, .axes = {{2, 0}}}, "float32[3,2,6,4]"},
+       {"float32[1,2,3,4]", A{.scales = {{1e30f, 1e30f}}, .sizes = {{7, 8}}}, "float32[1,2,7,8]"},
+       {"float32[1,2,3]", A{}, "the rank of input (3) is not its allowed rank (4)"},
+       {"int32[1,2,3,4]", A{},
+        "the data type of input (int32) is not one of its allowed data types (float32, float16, "
+        "int8, uint8)"}});
+}
+
+TEST(Resample2d, InvalidAttributes_AreRefused) {
+  using A = Resample2dAttributes;
+  const char* input = "float32[1,2,3,4]";
+  ExpectOutcomes(
+      OperatorKind::kResample2d,
+      {{input, A{.scales = {{1.0f}}}, "the size of scales (1) is not the expected one (2)"},
+       {input, A{.scales = {{1.0f, 0.0f}}}, "an item of scales (0) is not greater than zero"},
+       {input, A{.scales = {{-2.0f, 1.0f}}}, "an item of scales (-2) is not greater than zero"},
+       {input, A{.scales = {{-2.0f, 1.0f}}, .sizes = {{7, 8}}},
+        "an item of scales (-2) is not greater than zero"},
+       {input, A{.scales = {{NAN, 1.0f}}}, "an item of scales (nan) is not greater than zero"},
+       {input, A{.scales = {{0.25f, 1.0f}}},
+        "the dimension (3) times its scale (0.25) is not a valid dimension (1 to 2147483647)"},
+       {input, A{.scales = {{1e30f, 1.0f}}},
+        "the dimension (3) times its scale (1e+30) is not a valid dimension (1 to 2147483647)"},
+       {input, A{.scales = {{INFINITY, 1.0f}}},
+        "the dimension (3) times its scale (inf) is not a valid dimension (1 to 2147483647)"},
+       {input, A{.sizes = {{7, 8, 9}}}, "the size of sizes (3) is not the expected one (2)"},
+       {input, A{.sizes = {{7, 0}}}, "sizes[1] (0) is not greater than zero"},
+       {input, A{.sizes = {{kMaxUint32, 1}}},
+        "dimension 2 of the shape ([1,2,4294967295,1]) exceeds the maximum (2147483647)"},
+       {input, A{.axes = {{2}}}, "the size of axes (1) is not the expected one (2)"},
+       {input, A{.axes = {{1, 2, 3}}}, "the size of axes (3) is not the expected one (2)"},
+       {input, A{.axes = {{2, 4}}}, "axes[1] (4) is not less than the rank of input (4)"},
+       {input, A{.axes = {{2, 2}}}, "axes[1] (2) is a duplicate"}});
+}
+
+TEST(Reverse, ValidAxes_KeepTypeAndShape) {
+  const auto axes = [](std::vector<uint32_t> axes) { return ReverseAttributes{std::move(axes)}; };
+  ExpectOutcomes(OperatorKind::kReverse,
+                 {{"float32[2,3]", ReverseAttributes{}, "float32[2,3]"},
+                  {"int64[]", ReverseAttributes{}, "int64[]"},
+                  {"float32[2,3]", axes({}), "float32[2,3]"},
+                  {"float32[2,3]", axes({1, 0}), "float32[2,3]"},
+                  {"float32[2,3]", axes({2}), "axes[0] (2) is not less than the rank of input (2)"},
+                  {"float32[2,3]", axes({0, 0}), "axes[1] (0) is a duplicate"},
+                  {"float32[]", axes({0}), "axes[0] (0) is not less than the rank of input (0)"}});
+}
+
+TEST(Tile, Repetitions_MultiplyTheDimensions) {
+  const auto tile = [](std::vector<uint32_t> repetitions) {
+    return TileAttributes{std::move(repetitions)};
+  };
+  ExpectOutcomes(
+      OperatorKind::kTile,
+      {{"float32[2,3]", tile({1, 4}), "float32[2,12]"},
+       {"int8[]", tile({}), "int8[]"},
+       {"float32[2,3]", tile({2}), "the size of repetitions (1) is not the expected one (2)"},
+       {"float32[2,3]", tile({2, 0}), "repetitions[1] (0) is not greater than zero"},
+       // 0 modulo 2^32.
+       {"float32[65536]", tile({65536}),
+        "tiled dimension 0 (4294967296) is not a valid dimension (1 to 2147483647)"},
+       {"uint8[134217728]", tile({kMaxUint32}),
+        "tiled dimension 0 (576460752169205760) is not a valid dimension (1 to 2147483647)"},
+       {"float32[1,1]", tile({65536, 65536}),
+        "the byte length of float32[65536,65536] exceeds the maximum ($BYTES_MAX)"}});
+}
+
+TEST(Triangular, MatricesOfAnyDiagonal_KeepTypeAndShape) {
+  ExpectOutcomes(OperatorKind::kTriangular,
+                 {{"float32[2,3]", TriangularAttributes{}, "float32[2,3]"},
+                  {"uint8[4,2,3]", TriangularAttributes{.upper = false, .diagonal = -2147483647},
+                   "uint8[4,2,3]"},
+                  {"float32[3]", TriangularAttributes{},
+                   "the rank of input (1) is not in its allowed range (2 to 8)"}});
 }
 
 }  // namespace
