@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <set>
+
+#include "service/vulkan/device_impl.h"
+#include "service/vulkan/features.h"
+#include "shaders/shader_table.h"
+#include "tests/service/vulkan_fixture.h"
+
+namespace webnnd::service {
+namespace {
+
+TEST(Adapters, Listed_HaveNamesAndOrder) {
+  auto adapters = ListAdapters({});
+  ASSERT_TRUE(adapters.ok()) << adapters.error().ToString();
+  for (size_t i = 0; i < adapters->size(); ++i) {
+    EXPECT_EQ((*adapters)[i].index, i);
+    EXPECT_NE((*adapters)[i].name, "");
+  }
+}
+
+TEST(Adapters, RequiredFeatureDisabled_IsNamedAsMissing) {
+  DeviceOptions options;
+  options.disabled_features = {"shaderInt64", "timelineSemaphore"};
+  auto adapters = ListAdapters(options);
+  ASSERT_TRUE(adapters.ok());
+  ASSERT_FALSE(adapters->empty());
+  EXPECT_EQ(adapters->front().missing, "lacks timelineSemaphore, shaderInt64");
+  auto device = Device::Open(0, options);
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().cause(), Cause::kNotSupported);
+}
+
+TEST(Adapters, UnknownFeatureDisabled_IsRefused) {
+  DeviceOptions options;
+  options.disabled_features = {"fp17"};
+  auto adapters = ListAdapters(options);
+  ASSERT_FALSE(adapters.ok());
+  EXPECT_EQ(adapters.error().cause(), Cause::kValidation);
+}
+
+TEST(Adapters, IndexOutOfRange_IsNotSupported) {
+  auto device = Device::Open(1000, {});
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().cause(), Cause::kNotSupported);
+}
+
+TEST(Features, OptionalOneDisabled_IsNotEnabled) {
+  FeatureChain present;
+  for (const FeatureRow& row : FeatureTable()) row.field(present) = VK_TRUE;
+  auto all = ChooseFeatures(present, {});
+  ASSERT_TRUE(all.ok());
+  EXPECT_TRUE(all->vulkan12.shaderFloat16);
+  EXPECT_EQ(MissingFeatures(*all), "");
+  auto without = ChooseFeatures(present, {"fp16"});
+  ASSERT_TRUE(without.ok());
+  EXPECT_FALSE(without->vulkan12.shaderFloat16);
+  EXPECT_EQ(MissingFeatures(*without), "");
+}
+
+// What a module declares must be among what a device that we accept can do.
+TEST(Shaders, Capabilities_AreCoveredByRequiredFeatures) {
+  const std::set<uint32_t> covered = {
+      1,                                     // Shader
+      11,                                    // Int64
+      61,   62,   63,   64,   65,   66, 67,  // GroupNonUniform*: every Vulkan 1.2 compute driver.
+      4433, 4434, 4448, 4449, 5345,          // 16- and 8-bit storage, memory model
+  };
+  for (uint32_t id = 0; id < shaders::kShaderCount; ++id) {
+    auto words = shaders::Spirv(static_cast<shaders::ShaderId>(id));
+    ASSERT_GT(words.size(), 5u);
+    for (size_t at = 5; at < words.size();) {
+      const uint32_t opcode = words[at] & 0xffff;
+      if (opcode != 17) break;  // OpCapability comes first.
+      EXPECT_TRUE(covered.count(words[at + 1]))
+          << shaders::ShaderName(static_cast<shaders::ShaderId>(id)) << " declares capability "
+          << words[at + 1];
+      at += words[at] >> 16;
+    }
+  }
+}
+
+class DeviceTest : public VulkanTest {};
+
+TEST_F(DeviceTest, WarmUp_Succeeds) {
+  Status warm = device_->WarmUp();
+  EXPECT_TRUE(warm.ok()) << warm.error().ToString();
+  EXPECT_FALSE(device_->lost());
+  EXPECT_GE(device_->max_tensor_bytes(), 1u << 20);
+}
+
+// Proves that the other tests would hear of a wrong use.
+TEST(Validation, WrongCall_IsCounted) {
+  DeviceOptions options;
+  options.validation = true;
+  auto device = Device::Open(FirstUsableAdapter(options), options);
+  ASSERT_TRUE(device.ok());
+  const uint64_t before = Device::ValidationMessageCount();
+  VkBufferCreateInfo empty{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  UniqueBuffer buffer((*device)->impl().get());
+  // Its answer is the driver's business.
+  (void)vkCreateBuffer((*device)->impl().get(), &empty, nullptr, buffer.out());
+  EXPECT_GT(Device::ValidationMessageCount(), before);
+}
+
+TEST_F(DeviceTest, Allocate_RoundsUpToWordsAndCounts) {
+  EXPECT_EQ(device_->bytes_in_use(), 0u);
+  {
+    auto none = Allocate(0);
+    auto odd = Allocate(13);
+    EXPECT_EQ(none->bytes(), 4u);
+    EXPECT_EQ(odd->bytes(), 16u);
+    EXPECT_GT(device_->bytes_in_use(), 0u);
+  }
+  EXPECT_EQ(device_->bytes_in_use(), 0u);
+}
+
+TEST_F(DeviceTest, AllocateTooMuch_IsOutOfMemory) {
+  for (uint64_t bytes : {UINT64_MAX, UINT64_MAX / 2, uint64_t{1} << 50}) {
+    auto buffer = device_->Allocate(bytes);
+    ASSERT_FALSE(buffer.ok());
+    EXPECT_EQ(buffer.error().cause(), Cause::kOutOfMemory) << bytes;
+  }
+  EXPECT_EQ(device_->bytes_in_use(), 0u);
+  EXPECT_NE(Allocate(1024), nullptr);
+}
+
+TEST_F(DeviceTest, ManySmallBuffers_ShareBlocksWithoutOverlap) {
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::set<std::pair<VkBuffer, uint64_t>> places;
+  std::set<VkBuffer> blocks;
+  for (uint32_t i = 0; i < 2000; ++i) {
+    buffers.push_back(Allocate(1 + i % 700));
+    auto own = device_->impl().Own(buffers.back());
+    ASSERT_TRUE(own.ok());
+    EXPECT_EQ((*own)->offset() % kBufferAlignment, 0u);
+    EXPECT_TRUE(places.emplace((*own)->handle(), (*own)->offset()).second);
+    blocks.insert((*own)->handle());
+    // Leaves holes that later ones fill.
+    if (i % 3 == 2) {
+      auto dropped = device_->impl().Own(buffers[i / 2]);
+      if (dropped.ok()) places.erase({(*dropped)->handle(), (*dropped)->offset()});
+      buffers[i / 2] = buffers.back();
+    }
+  }
+  EXPECT_LE(blocks.size(), 2u);
+}
+
+TEST_F(DeviceTest, BufferOutlivesDevice_IsFreedLater) {
+  auto buffer = Allocate(100);
+  device_.reset();
+  EXPECT_EQ(buffer->bytes(), 100u);
+  buffer.reset();
+}
+
+TEST_F(DeviceTest, SamePipelineFromManyThreads_IsBuiltOnce) {
+  std::vector<std::thread> threads;
+  std::vector<std::shared_ptr<Pipeline>> pipelines(8);
+  for (size_t i = 0; i < pipelines.size(); ++i) {
+    threads.emplace_back([&, i] {
+      // Two different ones, so that builds also run beside each other.
+      PipelineKey key{shaders::ShaderId::kUnaryFloat, {26, 0, static_cast<uint32_t>(i % 2)}};
+      auto pipeline = device_->impl().pipelines().Get(key);
+      if (pipeline.ok()) pipelines[i] = *pipeline;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < pipelines.size(); ++i) {
+    ASSERT_NE(pipelines[i], nullptr);
+    EXPECT_EQ(pipelines[i], pipelines[i % 2]);
+  }
+  EXPECT_NE(pipelines[0], pipelines[1]);
+}
+
+}  // namespace
+}  // namespace webnnd::service
