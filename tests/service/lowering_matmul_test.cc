@@ -1,0 +1,264 @@
+// matmul and gemm against double-precision loops.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperatorKind;
+using webidl::Shape;
+using Values = std::vector<long double>;
+
+constexpr OperandDataType kFloat = OperandDataType::kFloat32;
+constexpr OperandDataType kHalf = OperandDataType::kFloat16;
+
+HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> real(-1, 1);
+  Values values(std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
+  for (long double& value : values) value = real(random);
+  return HostTensor::Create(type, shape, values);
+}
+
+// A matrix product in double precision, element by element: where a[m, k] and b[k, n] lie.
+struct Reference {
+  size_t depth;
+  std::function<size_t(size_t element, size_t k)> a_index;
+  std::function<size_t(size_t element, size_t k)> b_index;
+};
+
+// The bound is that of float32 sums in any order: each addition errs by half a unit of the last
+// place of a partial sum.
+void ExpectProduct(const HostTensor& a, const HostTensor& b, const Reference& reference,
+                   const HostTensor& actual,
+                   const std::function<long double(size_t, long double)>& finish) {
+  OperandDataType type = a.descriptor.data_type();
+  Values a_values = a.Values();
+  Values b_values = b.Values();
+  Values values = actual.Values();
+  for (size_t i = 0; i < values.size(); ++i) {
+    double sum = 0;
+    double magnitude = 0;
+    for (size_t k = 0; k < reference.depth; ++k) {
+      auto product = static_cast<double>(a_values[reference.a_index(i, k)] *
+                                         b_values[reference.b_index(i, k)]);
+      sum += product;
+      magnitude += std::fabs(product);
+    }
+    long double want = RoundTo(type, finish(i, sum));
+    double bound = 6e-8 * (4 + std::sqrt(reference.depth)) * magnitude;
+    if (std::fabs(want - values[i]) <= bound) continue;
+    ASSERT_LE(UlpDistance(type, want, values[i]), 8)
+        << "element " << i << ": want " << static_cast<double>(want) << ", got "
+        << static_cast<double>(values[i]);
+  }
+}
+
+// --- matmul --------------------------------------------------------------------------------------
+
+// The element of a batch broadcast to `result_batch` that stands for its element `index`.
+size_t BroadcastIndex(const Shape& batch, const Shape& result_batch, size_t index) {
+  size_t result = 0;
+  size_t stride = 1;
+  for (size_t d = result_batch.size(); d-- > 0;) {
+    size_t coordinate = index % result_batch[d];
+    index /= result_batch[d];
+    size_t missing = result_batch.size() - batch.size();
+    if (d < missing) continue;
+    uint32_t size = batch[d - missing];
+    if (size != 1) result += coordinate * stride;
+    stride *= size;
+  }
+  return result;
+}
+
+Shape BatchOf(const Shape& shape) { return Shape(shape.begin(), shape.end() - 2); }
+
+void ExpectMatmul(const HostTensor& a, const HostTensor& b) {
+  SCOPED_TRACE(a.descriptor.ToString() + " x " + b.descriptor.ToString());
+  HostTensor result = RunOne(OperatorKind::kMatmul, {a, b});
+  const Shape& a_shape = a.descriptor.shape();
+  const Shape& b_shape = b.descriptor.shape();
+  Shape batch = BatchOf(result.descriptor.shape());
+  size_t rows = a_shape[a_shape.size() - 2];
+  size_t depth = a_shape.back();
+  size_t columns = b_shape.back();
+  Reference reference{
+      depth,
+      [&](size_t i, size_t k) {
+        size_t matrix = BroadcastIndex(BatchOf(a_shape), batch, i / (rows * columns));
+        return (matrix * rows + i / columns % rows) * depth + k;
+      },
+      [&](size_t i, size_t k) {
+        size_t matrix = BroadcastIndex(BatchOf(b_shape), batch, i / (rows * columns));
+        return (matrix * depth + k) * columns + i % columns;
+      }};
+  ExpectProduct(a, b, reference, result, [](size_t, long double sum) { return sum; });
+}
+
+void ExpectMatmul(OperandDataType type, const Shape& a, const Shape& b) {
+  ExpectMatmul(RandomTensor(type, a, 1), RandomTensor(type, b, 2));
+}
+
+TEST(LowerMatmul, EverySizeAroundTheTile_MatchesReference) {
+  for (uint32_t rows : {1u, 2u, 8u, 9u}) {
+    for (uint32_t depth : {1u, 3u, 4u, 7u, 8u, 12u, 33u}) {
+      for (uint32_t columns : {1u, 2u, 4u, 31u, 32u, 36u}) {
+        ExpectMatmul(kFloat, {rows, depth}, {depth, columns});
+      }
+    }
+  }
+}
+
+TEST(LowerMatmul, Float16_MatchesReference) {
+  for (uint32_t rows : {1u, 3u}) {
+    for (uint32_t depth : {5u, 16u}) {
+      for (uint32_t columns : {1u, 3u, 6u, 8u, 37u, 40u}) {
+        ExpectMatmul(kHalf, {2, rows, depth}, {2, depth, columns});
+      }
+    }
+  }
+}
+
+TEST(LowerMatmul, Batches_Broadcast) {
+  ExpectMatmul(kFloat, {3, 2, 5}, {5, 4});
+  ExpectMatmul(kFloat, {2, 5}, {3, 5, 4});
+  ExpectMatmul(kFloat, {2, 1, 2, 5}, {3, 5, 4});
+  ExpectMatmul(kFloat, {4, 3, 1, 8}, {1, 3, 8, 16});
+  ExpectMatmul(kFloat, {4, 1, 1, 8}, {1, 3, 8, 5});
+  ExpectMatmul(kFloat, {1, 1, 9, 3}, {2, 2, 3, 3});
+}
+
+TEST(LowerMatmul, RankEight_Broadcasts) {
+  ExpectMatmul(kFloat, {2, 1, 3, 1, 2, 1, 2, 5}, {1, 2, 1, 2, 1, 3, 5, 3});
+}
+
+TEST(LowerMatmul, LongRows_MatchReference) {
+  ExpectMatmul(kFloat, {1, 1500}, {1500, 1100});
+  ExpectMatmul(kFloat, {1, 300}, {300, 1027});
+  ExpectMatmul(kFloat, {70, 300}, {300, 130});
+}
+
+TEST(LowerMatmul, InfinityAndNan_StayInTheirRowAndColumn) {
+  for (uint32_t rows : {1u, 9u}) {
+    for (uint32_t columns : {5u, 8u}) {
+      HostTensor a = RandomTensor(kFloat, {rows, 10}, 3);
+      Values b_values = RandomTensor(kFloat, {10, columns}, 4).Values();
+      b_values[9 * columns + columns - 1] = std::numeric_limits<long double>::infinity();
+      b_values[1 * columns + columns - 2] = std::numeric_limits<long double>::quiet_NaN();
+      Values result =
+          RunOne(OperatorKind::kMatmul, {a, HostTensor::Create(kFloat, {10, columns}, b_values)})
+              .Values();
+      for (uint32_t i = 0; i < result.size(); ++i) {
+        bool infinite = i % columns == columns - 1;
+        bool nan = i % columns == columns - 2;
+        EXPECT_EQ(std::isinf(result[i]), infinite) << i;
+        EXPECT_EQ(std::isnan(result[i]), nan) << i;
+      }
+    }
+  }
+}
+
+TEST(LowerMatmul, DepthsThatDiffer_AreRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kMatmul,
+                       {RandomTensor(kFloat, {2, 3}, 5), RandomTensor(kFloat, {4, 2}, 6)},
+                       webidl::NoAttributes{})
+                   .ok());
+}
+
+TEST(LowerMatmul, SameOperands_GiveSameBits) {
+  HostTensor a = RandomTensor(kFloat, {17, 100}, 7);
+  HostTensor b = RandomTensor(kFloat, {100, 50}, 8);
+  EXPECT_EQ(RunOne(OperatorKind::kMatmul, {a, b}).bytes,
+            RunOne(OperatorKind::kMatmul, {a, b}).bytes);
+}
+
+// --- gemm ----------------------------------------------------------------------------------------
+
+struct GemmCase {
+  uint32_t rows;
+  uint32_t depth;
+  uint32_t columns;
+  webidl::GemmAttributes attributes;
+  std::optional<Shape> c;
+};
+
+void ExpectGemm(OperandDataType type, const GemmCase& test) {
+  const webidl::GemmAttributes& attributes = test.attributes;
+  Shape a_shape = {test.rows, test.depth};
+  Shape b_shape = {test.depth, test.columns};
+  if (attributes.a_transpose) std::swap(a_shape[0], a_shape[1]);
+  if (attributes.b_transpose) std::swap(b_shape[0], b_shape[1]);
+  HostTensor a = RandomTensor(type, a_shape, 9);
+  HostTensor b = RandomTensor(type, b_shape, 10);
+  std::optional<HostTensor> c;
+  if (test.c) c = RandomTensor(type, *test.c, 11);
+  SCOPED_TRACE(a.descriptor.ToString() + " x " + b.descriptor.ToString() + " + " +
+               (c ? c->descriptor.ToString() : "nothing"));
+  HostTensor result = RunOne(OperatorKind::kGemm, {a, b, c}, attributes);
+  size_t columns = test.columns;
+  Reference reference{test.depth,
+                      [&](size_t i, size_t k) {
+                        size_t m = i / columns;
+                        return attributes.a_transpose ? k * test.rows + m : m * test.depth + k;
+                      },
+                      [&](size_t i, size_t k) {
+                        size_t n = i % columns;
+                        return attributes.b_transpose ? n * test.depth + k : k * columns + n;
+                      }};
+  Values c_values = c ? c->Values() : Values{};
+  ExpectProduct(a, b, reference, result, [&](size_t i, long double sum) {
+    sum *= attributes.alpha;
+    if (!c) return sum;
+    return sum + attributes.beta * c_values[BroadcastIndex(*test.c, {test.rows, test.columns}, i)];
+  });
+}
+
+TEST(LowerGemm, EveryTranspose_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (int choice = 0; choice < 4; ++choice) {
+      webidl::GemmAttributes attributes{.a_transpose = (choice & 1) != 0,
+                                        .b_transpose = (choice & 2) != 0};
+      for (uint32_t rows : {1u, 11u}) {
+        ExpectGemm(type, {rows, 7, 5, attributes, {}});
+        ExpectGemm(type, {rows, 16, 36, attributes, {}});
+        ExpectGemm(type, {rows, 172, 40, attributes, {}});
+        ExpectGemm(type, {rows, 8, 1, attributes, {}});
+        ExpectGemm(type, {rows, 1, 9, attributes, {}});
+      }
+    }
+  }
+}
+
+TEST(LowerGemm, EveryShapeOfC_IsBroadcast) {
+  for (const Shape& c :
+       {Shape{}, Shape{1}, Shape{6}, Shape{1, 6}, Shape{3, 1}, Shape{3, 6}, Shape{1, 1}}) {
+    ExpectGemm(kFloat, {3, 5, 6, {.alpha = 0.5, .beta = -2}, c});
+    ExpectGemm(kHalf, {3, 5, 6, {.alpha = 2, .beta = 0.25, .b_transpose = true}, c});
+  }
+  ExpectGemm(kFloat, {1, 64, 70, {.b_transpose = true}, Shape{70}});
+}
+
+TEST(LowerGemm, WeightsOfADecoder_MatchReference) {
+  ExpectGemm(kFloat, {1, 1024, 515, {.b_transpose = true}, {}});
+  ExpectGemm(kFloat, {33, 256, 70, {.b_transpose = true}, {}});
+}
+
+TEST(LowerGemm, ShapeOfCThatDoesNotBroadcast_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kGemm,
+                       {RandomTensor(kFloat, {2, 3}, 12), RandomTensor(kFloat, {3, 4}, 13),
+                        RandomTensor(kFloat, {3}, 14)},
+                       webidl::GemmAttributes{})
+                   .ok());
+}
+
+}  // namespace
+}  // namespace webnnd::service

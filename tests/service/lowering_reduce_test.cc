@@ -1,0 +1,473 @@
+// Reductions, argMax, cumulativeSum and softmax against long double loops.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperatorKind;
+using webidl::Shape;
+using Values = std::vector<long double>;
+using Axes = std::optional<std::vector<uint32_t>>;
+
+constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
+constexpr long double kNan = std::numeric_limits<long double>::quiet_NaN();
+constexpr OperandDataType kFloat = OperandDataType::kFloat32;
+constexpr OperandDataType kHalf = OperandDataType::kFloat16;
+constexpr OperandDataType kIntegerTypes[] = {OperandDataType::kInt32, OperandDataType::kUint32,
+                                             OperandDataType::kInt64, OperandDataType::kUint64};
+constexpr OperandDataType kAllTypes[] = {OperandDataType::kFloat32, OperandDataType::kFloat16,
+                                         OperandDataType::kInt32,   OperandDataType::kUint32,
+                                         OperandDataType::kInt64,   OperandDataType::kUint64,
+                                         OperandDataType::kInt8,    OperandDataType::kUint8};
+
+size_t CountOf(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
+}
+
+bool IsFloat(OperandDataType type) { return type == kFloat || type == kHalf; }
+bool IsUnsigned(OperandDataType type) {
+  return type == OperandDataType::kUint32 || type == OperandDataType::kUint64 ||
+         type == OperandDataType::kUint8;
+}
+
+// Of both signs where the type has one, of small magnitude.
+HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> real(-2, 2);
+  std::uniform_int_distribution<int> integer(IsUnsigned(type) ? 0 : -100, 100);
+  Values values(CountOf(shape));
+  for (long double& value : values) value = IsFloat(type) ? real(random) : integer(random);
+  return HostTensor::Create(type, shape, values);
+}
+
+// The reduced elements that make up each element of the result, in order.
+std::vector<Values> GroupsOf(const HostTensor& input, const Axes& axes) {
+  const Shape& shape = input.descriptor.shape();
+  std::vector<bool> is_reduced(shape.size(), !axes);
+  for (uint32_t axis : axes.value_or(std::vector<uint32_t>())) is_reduced[axis] = true;
+  size_t groups = 1;
+  for (size_t d = 0; d < shape.size(); ++d) groups *= is_reduced[d] ? 1 : shape[d];
+  std::vector<Values> result(groups);
+  Values values = input.Values();
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t rest = i;
+    size_t group = 0;
+    size_t stride = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (!is_reduced[d]) {
+        group += rest % shape[d] * stride;
+        stride *= shape[d];
+      }
+      rest /= shape[d];
+    }
+    result[group].push_back(values[i]);
+  }
+  return result;
+}
+
+long double Sum(const Values& values, const std::function<long double(long double)>& map) {
+  long double sum = 0;
+  for (long double value : values) sum += map(value);
+  return sum;
+}
+
+long double Identity(long double x) { return x; }
+long double Absolute(long double x) { return std::fabs(x); }
+long double Square(long double x) { return x * x; }
+
+long double Reduce(OperatorKind kind, const Values& values) {
+  switch (kind) {
+    case OperatorKind::kReduceSum:
+      return Sum(values, Identity);
+    case OperatorKind::kReduceMean:
+      return Sum(values, Identity) / values.size();
+    case OperatorKind::kReduceL1:
+      return Sum(values, Absolute);
+    case OperatorKind::kReduceSumSquare:
+      return Sum(values, Square);
+    case OperatorKind::kReduceL2:
+      return std::sqrt(Sum(values, Square));
+    case OperatorKind::kReduceLogSum:
+      return std::log(Sum(values, Identity));
+    case OperatorKind::kReduceLogSumExp:
+      return std::log(Sum(values, [](long double x) { return std::exp(x); }));
+    case OperatorKind::kReduceProduct:
+      return std::accumulate(values.begin(), values.end(), 1.0L, std::multiplies<>());
+    case OperatorKind::kReduceMax:
+      return *std::max_element(values.begin(), values.end());
+    default:
+      return *std::min_element(values.begin(), values.end());
+  }
+}
+
+void ExpectReduces(OperatorKind kind, const HostTensor& input, const Axes& axes,
+                   bool keep_dimensions = false) {
+  OperandDataType type = input.descriptor.data_type();
+  SCOPED_TRACE(std::string(webidl::OperatorName(kind)) + " " + input.descriptor.ToString() +
+               " axes " + (axes ? ::testing::PrintToString(*axes) : "absent"));
+  HostTensor result = RunOne(
+      kind, {input}, webidl::ReduceAttributes{.axes = axes, .keep_dimensions = keep_dimensions});
+  std::vector<Values> groups = GroupsOf(input, axes);
+  Values actual = result.Values();
+  ASSERT_EQ(actual.size(), groups.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    long double expected = RoundTo(type, Reduce(kind, groups[i]));
+    // Where terms cancel, the error is relative to them and not to their sum.
+    bool sums = kind != OperatorKind::kReduceMax && kind != OperatorKind::kReduceMin &&
+                kind != OperatorKind::kReduceProduct && IsFloat(type);
+    double absolute = sums ? 1e-7 * static_cast<double>(Sum(groups[i], Absolute)) : 0;
+    double ulp = IsFloat(type) && sums                                   ? 8
+                 : kind == OperatorKind::kReduceProduct && IsFloat(type) ? groups[i].size()
+                                                                         : 0;
+    if (std::fabs(expected - actual[i]) <= absolute) continue;
+    ASSERT_LE(UlpDistance(type, expected, actual[i]), ulp)
+        << "element " << i << ": want " << static_cast<double>(expected) << ", got "
+        << static_cast<double>(actual[i]);
+  }
+}
+
+constexpr OperatorKind kSumsOfAnySign[] = {
+    OperatorKind::kReduceSum, OperatorKind::kReduceMean,      OperatorKind::kReduceL1,
+    OperatorKind::kReduceL2,  OperatorKind::kReduceSumSquare, OperatorKind::kReduceLogSumExp};
+
+TEST(LowerReduce, FloatOverEveryChoiceOfAxes_MatchesReference) {
+  HostTensor input = RandomTensor(kFloat, {3, 4, 5, 2}, 1);
+  for (uint32_t chosen = 0; chosen < 16; ++chosen) {
+    std::vector<uint32_t> axes;
+    for (uint32_t d = 0; d < 4; ++d) {
+      if ((chosen >> d & 1) != 0) axes.push_back(d);
+    }
+    ExpectReduces(OperatorKind::kReduceSum, input, axes, chosen % 2 == 0);
+    ExpectReduces(OperatorKind::kReduceMax, input, axes, chosen % 2 == 1);
+  }
+}
+
+TEST(LowerReduce, EveryFloatOperation_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (OperatorKind kind : kSumsOfAnySign) {
+      ExpectReduces(kind, RandomTensor(type, {7, 5, 3}, 2), {{1}});
+      ExpectReduces(kind, RandomTensor(type, {5, 77}, 3), {{1}}, true);
+    }
+    HostTensor positive = RandomTensor(type, {5, 77}, 4);
+    Values values = positive.Values();
+    for (long double& value : values) value = std::fabs(value) + 0.25L;
+    positive = HostTensor::Create(type, {5, 77}, values);
+    ExpectReduces(OperatorKind::kReduceLogSum, positive, {{1}});
+    ExpectReduces(OperatorKind::kReduceLogSum, positive, {{0}});
+    ExpectReduces(OperatorKind::kReduceMin, positive, {{0}});
+    ExpectReduces(OperatorKind::kReduceProduct, RandomTensor(type, {9, 6}, 5), {{1}});
+    ExpectReduces(OperatorKind::kReduceProduct, RandomTensor(kFloat, {2, 40}, 5), {{1}});
+  }
+}
+
+TEST(LowerReduce, AbsentAxes_ReduceAll) {
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {3, 4, 5}, 6), std::nullopt);
+  ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {3, 4, 5}, 6), std::nullopt, true);
+  ExpectReduces(OperatorKind::kReduceL1, HostTensor::Create(kFloat, {}, {-3}), std::nullopt);
+}
+
+TEST(LowerReduce, EmptyAxes_MapEachElement) {
+  ExpectReduces(OperatorKind::kReduceL1, RandomTensor(kFloat, {3, 5}, 7), {{}});
+  ExpectReduces(OperatorKind::kReduceSumSquare, RandomTensor(kHalf, {3, 5}, 7), {{}});
+  ExpectReduces(OperatorKind::kReduceL1, HostTensor::Create(kFloat, {}, {-3}), {{}});
+}
+
+TEST(LowerReduce, LongRows_MatchReference) {
+  for (const Shape& shape : {Shape{1, 70001}, Shape{3, 4096}, Shape{600, 33}, Shape{70001}}) {
+    auto last = static_cast<uint32_t>(shape.size() - 1);
+    ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, shape, 8), {{last}});
+    ExpectReduces(OperatorKind::kReduceMax, RandomTensor(kFloat, shape, 9), {{last}});
+  }
+  ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {5000, 3}, 10), {{0}});
+  ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {100, 600}, 11), {{0}});
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {40, 7, 30}, 12), {{0, 2}});
+}
+
+TEST(LowerReduce, RankEight_MatchesReference) {
+  HostTensor input = RandomTensor(kFloat, {2, 3, 2, 1, 3, 2, 2, 3}, 13);
+  ExpectReduces(OperatorKind::kReduceSum, input, {{0, 2, 4, 6}});
+  ExpectReduces(OperatorKind::kReduceMin, input, {{1, 3, 5, 7}}, true);
+  ExpectReduces(OperatorKind::kReduceSum, input, std::nullopt);
+}
+
+TEST(LowerReduce, Integers_AreExact) {
+  for (OperandDataType type : kIntegerTypes) {
+    for (OperatorKind kind :
+         {OperatorKind::kReduceSum, OperatorKind::kReduceL1, OperatorKind::kReduceSumSquare,
+          OperatorKind::kReduceMax, OperatorKind::kReduceMin}) {
+      ExpectReduces(kind, RandomTensor(type, {3, 5, 4}, 14), {{1}});
+      ExpectReduces(kind, RandomTensor(type, {3, 50}, 15), {{1}});
+    }
+    ExpectReduces(OperatorKind::kReduceProduct,
+                  HostTensor::Create(type, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), {{1}});
+  }
+}
+
+TEST(LowerReduce, IntegerSums_Wrap) {
+  HostTensor sum = RunOne(OperatorKind::kReduceSum,
+                          {HostTensor::Create(OperandDataType::kInt32, {2}, {INT32_MAX, 1})},
+                          webidl::ReduceAttributes{});
+  EXPECT_EQ(sum.Values(), Values{INT32_MIN});
+  sum = RunOne(OperatorKind::kReduceSum,
+               {HostTensor::Create(OperandDataType::kUint64, {2}, {18446744073709551615.0L, 5})},
+               webidl::ReduceAttributes{});
+  EXPECT_EQ(sum.Values(), Values{4});
+}
+
+TEST(LowerReduce, NarrowTypes_FillWordsOfOddLength) {
+  for (OperandDataType type : {OperandDataType::kInt8, OperandDataType::kUint8, kHalf}) {
+    for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin}) {
+      ExpectReduces(kind, RandomTensor(type, {7, 3}, 16), {{1}});
+      ExpectReduces(kind, RandomTensor(type, {7, 45}, 17), {{1}});
+      ExpectReduces(kind, RandomTensor(type, {45, 7}, 18), {{0}});
+    }
+  }
+}
+
+TEST(LowerReduce, NanAndInfinity_ComeThrough) {
+  auto reduce = [](OperatorKind kind, const Values& values) {
+    auto size = static_cast<uint32_t>(values.size());
+    return RunOne(kind, {HostTensor::Create(kFloat, {size}, values)}, webidl::ReduceAttributes{})
+        .Values()[0];
+  };
+  Values padding(40, -5);
+  for (size_t extra : {size_t{0}, padding.size()}) {
+    Values with_nan = {1, kNan, 3};
+    Values with_infinity = {1, kInfinity, 3};
+    Values least = {-kInfinity, -kInfinity};
+    with_nan.insert(with_nan.end(), padding.begin(), padding.begin() + extra);
+    with_infinity.insert(with_infinity.end(), padding.begin(), padding.begin() + extra);
+    least.insert(least.end(), extra, -kInfinity);
+    for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin,
+                              OperatorKind::kReduceSum, OperatorKind::kReduceLogSumExp}) {
+      EXPECT_TRUE(std::isnan(reduce(kind, with_nan))) << webidl::OperatorName(kind);
+    }
+    EXPECT_EQ(reduce(OperatorKind::kReduceMax, with_infinity), kInfinity);
+    EXPECT_EQ(reduce(OperatorKind::kReduceSum, with_infinity), kInfinity);
+    EXPECT_EQ(reduce(OperatorKind::kReduceLogSumExp, with_infinity), kInfinity);
+    EXPECT_EQ(reduce(OperatorKind::kReduceMax, least), -kInfinity);
+    EXPECT_EQ(reduce(OperatorKind::kReduceLogSumExp, least), -kInfinity);
+  }
+  EXPECT_NEAR(static_cast<double>(reduce(OperatorKind::kReduceLogSumExp, {1000, 1000})),
+              1000 + std::log(2.0), 1e-4);
+}
+
+TEST(LowerReduce, SameOperands_GiveSameBits) {
+  HostTensor input = RandomTensor(kFloat, {3, 9999}, 19);
+  webidl::ReduceAttributes attributes{.axes = {{1}}};
+  HostTensor first = RunOne(OperatorKind::kReduceSum, {input}, attributes);
+  HostTensor second = RunOne(OperatorKind::kReduceSum, {input}, attributes);
+  EXPECT_EQ(first.bytes, second.bytes);
+}
+
+TEST(LowerReduce, AxisBeyondRank_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kReduceSum, {RandomTensor(kFloat, {2, 2}, 20)},
+                       webidl::ReduceAttributes{.axes = {{2}}})
+                   .ok());
+}
+
+// --- argMax, argMin ------------------------------------------------------------------------------
+
+void ExpectArg(OperatorKind kind, const HostTensor& input, uint32_t axis,
+               OperandDataType output_type = OperandDataType::kInt32) {
+  SCOPED_TRACE(std::string(webidl::OperatorName(kind)) + " " + input.descriptor.ToString() +
+               " axis " + std::to_string(axis));
+  bool greatest = kind == OperatorKind::kArgMax;
+  HostTensor result =
+      RunOne(kind, {input},
+             webidl::ArgMinMaxAttributes{
+                 .axis = axis, .keep_dimensions = axis % 2 == 1, .output_data_type = output_type});
+  Values expected;
+  for (const Values& group : GroupsOf(input, {{axis}})) {
+    size_t best = 0;
+    for (size_t i = 0; i < group.size() && !std::isnan(group[best]); ++i) {
+      bool beats = greatest ? group[i] > group[best] : group[i] < group[best];
+      if (beats || std::isnan(group[i])) best = i;
+    }
+    expected.push_back(best);
+  }
+  EXPECT_EQ(result.Values(), expected);
+}
+
+TEST(LowerArgReduce, EveryTypeAndAxis_MatchesReference) {
+  for (OperandDataType type : kAllTypes) {
+    for (OperatorKind kind : {OperatorKind::kArgMax, OperatorKind::kArgMin}) {
+      for (uint32_t axis : {0u, 1u, 2u}) ExpectArg(kind, RandomTensor(type, {3, 5, 4}, axis), axis);
+      ExpectArg(kind, RandomTensor(type, {3, 300}, 21), 1);
+    }
+  }
+  ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {2, 2, 1, 2, 2, 5, 2, 2}, 22), 5);
+}
+
+TEST(LowerArgReduce, Int64Result_HasHighWords) {
+  ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {5, 7}, 23), 1, OperandDataType::kInt64);
+  ExpectArg(OperatorKind::kArgMin, RandomTensor(kFloat, {2, 999}, 24), 1, OperandDataType::kInt64);
+}
+
+TEST(LowerArgReduce, LogitsOfOneToken_MatchReference) {
+  ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {1, 1, 32003}, 25), 2);
+}
+
+TEST(LowerArgReduce, Ties_GiveTheFirst) {
+  Values values(100, 3);
+  values[0] = 1;
+  for (uint32_t size : {5u, 100u}) {
+    Values part(values.begin(), values.begin() + size);
+    ExpectArg(OperatorKind::kArgMax, HostTensor::Create(kFloat, {size}, part), 0);
+    ExpectArg(OperatorKind::kArgMin, HostTensor::Create(kFloat, {size}, {7}), 0);
+  }
+}
+
+TEST(LowerArgReduce, Nan_IsTheExtreme) {
+  for (size_t size : {size_t{6}, size_t{70}}) {
+    Values values(size, 1);
+    values[1] = kInfinity;
+    values[3] = kNan;
+    values[size - 1] = kNan;
+    HostTensor input = HostTensor::Create(kFloat, {static_cast<uint32_t>(size)}, values);
+    ExpectArg(OperatorKind::kArgMax, input, 0);
+    ExpectArg(OperatorKind::kArgMin, input, 0);
+  }
+}
+
+TEST(LowerArgReduce, AxisBeyondRank_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kArgMax, {RandomTensor(kFloat, {2}, 26)},
+                       webidl::ArgMinMaxAttributes{.axis = 1})
+                   .ok());
+}
+
+// --- Rows: cumulativeSum, softmax ----------------------------------------------------------------
+
+// Maps each row of an axis to a row.
+Values MapRows(const HostTensor& input, uint32_t axis, const std::function<Values(Values)>& map) {
+  const Shape& shape = input.descriptor.shape();
+  size_t inner = CountOf(Shape(shape.begin() + axis + 1, shape.end()));
+  Values values = input.Values();
+  for (size_t base = 0; base < values.size(); ++base) {
+    if (base / inner % shape[axis] != 0) continue;
+    Values row;
+    for (uint32_t k = 0; k < shape[axis]; ++k) row.push_back(values[base + k * inner]);
+    row = map(row);
+    for (uint32_t k = 0; k < shape[axis]; ++k) values[base + k * inner] = row[k];
+  }
+  return values;
+}
+
+void ExpectNear(const Values& expected, const HostTensor& actual, double ulp, double absolute) {
+  OperandDataType type = actual.descriptor.data_type();
+  Values values = actual.Values();
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    long double want = RoundTo(type, expected[i]);
+    if (std::fabs(want - values[i]) <= absolute) continue;
+    ASSERT_LE(UlpDistance(type, want, values[i]), ulp)
+        << "element " << i << ": want " << static_cast<double>(want) << ", got "
+        << static_cast<double>(values[i]);
+  }
+}
+
+void ExpectCumulativeSum(const HostTensor& input, uint32_t axis, bool exclusive, bool reversed) {
+  SCOPED_TRACE(input.descriptor.ToString() + " axis " + std::to_string(axis));
+  HostTensor result = RunOne(
+      OperatorKind::kCumulativeSum, {input},
+      webidl::CumulativeSumAttributes{.axis = axis, .exclusive = exclusive, .reversed = reversed});
+  Values expected = MapRows(input, axis, [&](Values row) {
+    if (reversed) std::reverse(row.begin(), row.end());
+    long double sum = 0;
+    for (long double& value : row) {
+      long double next = sum + value;
+      value = exclusive ? sum : next;
+      sum = next;
+    }
+    if (reversed) std::reverse(row.begin(), row.end());
+    return row;
+  });
+  bool is_float = IsFloat(input.descriptor.data_type());
+  ExpectNear(expected, result, is_float ? 3 : 0, is_float ? 2e-4 : 0);
+}
+
+TEST(LowerCumulativeSum, EveryTypeAndDirection_MatchesReference) {
+  for (OperandDataType type : kAllTypes) {
+    if (type == OperandDataType::kInt8 || type == OperandDataType::kUint8) continue;
+    for (int choice = 0; choice < 4; ++choice) {
+      ExpectCumulativeSum(RandomTensor(type, {3, 5, 3}, 27), 1, choice & 1, choice & 2);
+    }
+    ExpectCumulativeSum(RandomTensor(type, {5, 7}, 28), 1, false, false);
+    ExpectCumulativeSum(RandomTensor(type, {3, 201}, 29), 1, true, true);
+  }
+}
+
+TEST(LowerCumulativeSum, LongRows_MatchReference) {
+  for (int choice = 0; choice < 4; ++choice) {
+    ExpectCumulativeSum(RandomTensor(kFloat, {2, 3001}, 30), 1, choice & 1, choice & 2);
+    ExpectCumulativeSum(RandomTensor(OperandDataType::kInt64, {129, 3}, 31), 0, choice & 1,
+                        choice & 2);
+  }
+  ExpectCumulativeSum(RandomTensor(kFloat, {1, 2, 1, 2, 3, 2, 1, 2}, 32), 4, false, false);
+}
+
+TEST(LowerCumulativeSum, AxisBeyondRank_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kCumulativeSum, {RandomTensor(kFloat, {2}, 33)},
+                       webidl::CumulativeSumAttributes{.axis = 1})
+                   .ok());
+}
+
+void ExpectSoftmax(const HostTensor& input, uint32_t axis) {
+  SCOPED_TRACE(input.descriptor.ToString() + " axis " + std::to_string(axis));
+  HostTensor result =
+      RunOne(OperatorKind::kSoftmax, {input}, webidl::SoftmaxAttributes{.axis = axis});
+  Values expected = MapRows(input, axis, [&](Values row) {
+    long double greatest = *std::max_element(row.begin(), row.end());
+    for (long double& value : row) value = std::exp(value - greatest);
+    long double sum = Sum(row, Identity);
+    for (long double& value : row) value /= sum;
+    return row;
+  });
+  bool is_half = input.descriptor.data_type() == kHalf;
+  ExpectNear(expected, result, is_half ? 1 : 12, 1e-38);
+}
+
+TEST(LowerSoftmax, EveryAxis_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t axis : {0u, 1u, 2u}) ExpectSoftmax(RandomTensor(type, {3, 5, 7}, 34), axis);
+    ExpectSoftmax(RandomTensor(type, {5, 77}, 35), 1);
+    ExpectSoftmax(RandomTensor(type, {77, 5}, 36), 0);
+    ExpectSoftmax(RandomTensor(type, {1}, 37), 0);
+  }
+  ExpectSoftmax(RandomTensor(kFloat, {4, 1, 3000}, 38), 2);
+  ExpectSoftmax(RandomTensor(kFloat, {600, 40, 2}, 39), 1);
+  ExpectSoftmax(RandomTensor(kFloat, {2, 2, 1, 2, 2, 5, 2, 2}, 40), 5);
+}
+
+TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
+  for (uint32_t size : {8u, 64u}) {
+    Values values(size, -kInfinity);
+    values[1] = 3e38L;
+    values[2] = 3e38L;
+    values[3] = -3e38L;
+    ExpectSoftmax(HostTensor::Create(kFloat, {size}, values), 0);
+    values[4] = kNan;
+    HostTensor result = RunOne(OperatorKind::kSoftmax, {HostTensor::Create(kFloat, {size}, values)},
+                               webidl::SoftmaxAttributes{.axis = 0});
+    for (long double value : result.Values()) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(LowerSoftmax, IntegerOperand_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kSoftmax, {RandomTensor(OperandDataType::kInt32, {2}, 41)},
+                       webidl::SoftmaxAttributes{.axis = 0})
+                   .ok());
+}
+
+}  // namespace
+}  // namespace webnnd::service
