@@ -143,7 +143,7 @@ struct GraphBuilder::Impl {
   // The builder's handle, made known to the service.
   Result<ipc::Handle> Handle() {
     if (!handle) {
-      ASSIGN_OR_RETURN(handle, context->session().AllocateHandle());
+      ASSIGN_OR_RETURN(handle, context->session().AllocateBuilder());
       context->connection().Queue(
           ipc::CreateBuilder{.context = context->handle(), .builder = *handle});
     }
@@ -197,7 +197,7 @@ GraphBuilder::~GraphBuilder() {
   if (!impl_->handle || impl_->has_built) return;
   Session& session = impl_->context->session();
   if (!session.ended()) session.connection().Send(ipc::DestroyBuilder{*impl_->handle});
-  session.ReleaseHandle(*impl_->handle);
+  session.ReleaseBuilder(*impl_->handle);
 }
 
 // --- Inputs and constants -----------------------------------------------------------------------
@@ -256,7 +256,7 @@ Result<Operand> GraphBuilder::Constant(const Tensor& tensor) {
   INVALID_IF(!tensor.constant_, "the tensor is not constant");
   auto shared = impl_->shared_tensors.find(tensor.handle_);
   if (shared == impl_->shared_tensors.end()) {
-    // Sent at once, so that the tensor may be destroyed before Build.
+    // Sent at once: Build has only the handle, which by then may name another tensor.
     TRY(impl_->context->connection().CheckRoom());
     ASSIGN_OR_RETURN(const ipc::Handle builder, impl_->Handle());
     ASSIGN_OR_RETURN(const uint32_t id,
@@ -453,7 +453,7 @@ Future<std::shared_ptr<Graph>> GraphBuilder::Build(const NamedOperands& outputs)
     impl_->SendOperators(message.builder, reached);
     auto future = impl_->context->Build(std::move(message), std::move(input_endpoints),
                                         std::move(output_endpoints));
-    session.ReleaseHandle(*impl_->handle);  // Build has consumed it.
+    session.ReleaseBuilder(*impl_->handle);  // Build has consumed it.
     return future;
   };
   auto future = build();

@@ -77,6 +77,10 @@ Future<std::shared_ptr<Context>> Session::CreateContext(const ContextOptions& op
   if (auto room = connection_->CheckRoom(); !room.ok()) {
     return Created::Ready(std::move(room).error());
   }
+  // The service ends a session that has more.
+  if (contexts_.size() >= limits::kContextsPerSessionMax) {
+    return Created::Ready(webnnd::QuotaError("too many contexts are alive ({})", contexts_.size()));
+  }
   auto handle = handles_.Allocate();
   if (!handle.ok()) return Created::Ready(std::move(handle).error());
   auto context = std::make_shared<ContextImpl>(shared_from_this(), events_, *handle);
@@ -85,6 +89,21 @@ Future<std::shared_ptr<Context>> Session::CreateContext(const ContextOptions& op
   pending_contexts_.emplace(handle->Pack(), PendingContext{std::move(context), future});
   connection_->Send(ToMessage(*handle, options));
   return future;
+}
+
+Result<ipc::Handle> Session::AllocateBuilder() {
+  // The service ends a session that has more.
+  if (builders_ >= limits::kBuildersPerSessionMax) {
+    return webnnd::QuotaError("too many graphs are being built ({})", builders_);
+  }
+  ASSIGN_OR_RETURN(const ipc::Handle handle, handles_.Allocate());
+  ++builders_;
+  return handle;
+}
+
+void Session::ReleaseBuilder(ipc::Handle handle) {
+  --builders_;
+  handles_.Release(handle);
 }
 
 uint64_t Session::AddRead(ReadTarget target) {

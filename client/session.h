@@ -50,6 +50,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Result<webnnd::ipc::Handle> AllocateHandle() { return handles_.Allocate(); }
   // After the message that destroys the object: the index may be used again.
   void ReleaseHandle(webnnd::ipc::Handle handle) { handles_.Release(handle); }
+  // The same for builders, whose number is bounded by itself: Quota.
+  Result<webnnd::ipc::Handle> AllocateBuilder();
+  void ReleaseBuilder(webnnd::ipc::Handle handle);
   Connection& connection() { return *connection_; }
   const Connection& connection() const { return *connection_; }
   // Remembers where a read's bytes come back; returns the number of the request.
@@ -82,6 +85,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<ContextImpl*> contexts_;
   std::unordered_map<uint64_t, ReadTarget> reads_;  // By request.
   uint64_t next_request_ = 1;
+  uint32_t builders_ = 0;
   bool ended_ = false;
 };
 

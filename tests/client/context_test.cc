@@ -62,6 +62,15 @@ TEST_F(ContextTest, CreationRefused_RejectsAndFreesTheHandle) {
   EXPECT_GT(again.context.generation, create.context.generation);
 }
 
+TEST_F(ContextTest, TooManyContexts_AreRefused) {
+  std::vector<std::shared_ptr<Context>> contexts;
+  while (contexts.size() + 1 < limits::kContextsPerSessionMax) contexts.push_back(MakeContext());
+  EXPECT_EQ(ErrorOf(ml_->CreateContext()).cause(), Cause::kQuota);
+  contexts.pop_back();
+  service_.Expect<ipc::DestroyContext>();
+  contexts.push_back(MakeContext());
+}
+
 TEST_F(ContextTest, LastReferenceGone_DestroysItAndCompletesLost) {
   auto lost = context_->lost();
   context_ = nullptr;

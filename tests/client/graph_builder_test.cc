@@ -224,8 +224,6 @@ TEST_F(GraphBuilderTest, ConstantTensor_IsSentAtOnceAndShared) {
   ASSERT_TRUE(one.ok() && two.ok());
   service_.Expect<ipc::CreateBuilder>();
   auto add = service_.Expect<ipc::AddConstantTensor>();
-  tensor->Destroy();  // After it was used: legal.
-  EXPECT_EQ(service_.Expect<ipc::DestroyTensor>().tensor, add.tensor);
   auto sum = builder_->Add(*one, *two);
   auto future = builder_->Build({{"out", *sum}});
   Sent sent = TakeBuild();
@@ -358,6 +356,18 @@ TEST_F(GraphBuilderTest, BuilderGoneBeforeTheAnswer_GraphStillComes) {
   EXPECT_TRUE(service_.IsQuiet()) << "Build has consumed the builder";
   service_.Send(ipc::GraphBuilt{sent.build.graph, std::nullopt, 1});
   EXPECT_TRUE(ml_->Wait(future).ok());
+}
+
+TEST_F(GraphBuilderTest, TooManyBuilders_AreRefused) {
+  auto tensor = MakeConstantTensor(*context_, 4);
+  std::vector<std::unique_ptr<GraphBuilder>> builders;
+  for (uint32_t i = 0; i < limits::kBuildersPerSessionMax; ++i) {
+    builders.push_back(std::make_unique<GraphBuilder>(context_));
+    ASSERT_TRUE(builders.back()->Constant(*tensor).ok());
+  }
+  EXPECT_EQ(ErrorOf(builder_->Constant(*tensor)).cause(), Cause::kQuota);
+  builders.pop_back();
+  EXPECT_TRUE(builder_->Constant(*tensor).ok());
 }
 
 TEST_F(GraphBuilderTest, LostWhileBuilding_Rejects) {
