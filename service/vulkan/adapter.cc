@@ -25,7 +25,7 @@ DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
     // driver's thread per core only needs enough of them to balance the load.
     uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
     profile.local_size = 8;
-    profile.workgroups_max = 8 * threads;
+    profile.workgroups_max = 4 * threads;
   } else {
     profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);
     profile.workgroups_max = 16384;

@@ -11,8 +11,17 @@ namespace webnnd::service {
 namespace {
 
 // Small buffers share blocks: drivers allow few allocations (4096 is common), and each costs pages.
-constexpr uint64_t kBlockBytes = 16ull << 20;
-constexpr uint64_t kSharedBufferBytesMax = 4ull << 20;
+struct BlockSizes {
+  uint64_t block_bytes;
+  uint64_t shared_buffer_bytes_max;  // Larger ones have a block of their own.
+};
+
+BlockSizes SizesFor(MemoryKind kind) {
+  // Staging comes and goes with each transfer: in a block that stays, its pages stay too. Making
+  // them anew costs several times the copy.
+  if (kind == MemoryKind::kStaging) return {32ull << 20, 16ull << 20};
+  return {16ull << 20, 4ull << 20};
+}
 
 // All uses that we may have, so that any buffer can stand anywhere.
 constexpr VkBufferUsageFlags kUsage =
@@ -66,7 +75,8 @@ Result<std::shared_ptr<BufferImpl>> Memory::Allocate(std::shared_ptr<DeviceImpl>
 Result<Memory::Range> Memory::AllocateRange(MemoryKind kind, uint64_t bytes) {
   std::lock_guard lock(mutex_);
   std::vector<std::unique_ptr<MemoryBlock>>& blocks = blocks_[static_cast<size_t>(kind)];
-  const bool shared = bytes <= kSharedBufferBytesMax;
+  const BlockSizes sizes = SizesFor(kind);
+  const bool shared = bytes <= sizes.shared_buffer_bytes_max;
   if (shared) {
     for (const auto& block : blocks) {
       if (!block->ranges) continue;
@@ -74,10 +84,10 @@ Result<Memory::Range> Memory::AllocateRange(MemoryKind kind, uint64_t bytes) {
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<MemoryBlock> block,
-                   CreateBlock(kind, shared ? kBlockBytes : bytes));
+                   CreateBlock(kind, shared ? sizes.block_bytes : bytes));
   Range range{block.get(), 0};
   if (shared) {
-    block->ranges.emplace(kBlockBytes);
+    block->ranges.emplace(sizes.block_bytes);
     range.offset = block->ranges->Allocate(bytes).value();
   }
   blocks.push_back(std::move(block));
