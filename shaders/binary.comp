@@ -2,11 +2,10 @@
 //
 // Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
 // 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
-// operands, 3 of the result.
+// operands, 3 of the result, 4 rank (strided.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
-#include "strided.glsl"
 
 #define BINARY_OPERATION(name, value) const uint kBinary##name = value;
 #include "operations.inc"
@@ -14,6 +13,10 @@
 layout(constant_id = 1) const uint kOperation = 0u;
 layout(constant_id = 2) const uint kOperandType = 0u;
 layout(constant_id = 3) const uint kResultType = 0u;
+layout(constant_id = 4) const uint kRank = 0u;
+
+#define STRIDED_RANK kRank
+#include "strided.glsl"
 
 READ_SLOT(1)
 READ_SLOT(2)

@@ -3,12 +3,16 @@
 //
 // Parameters: as copy_words.comp, counted in elements, but 0 is words per run times runs, 4..7 are
 // {words per run (an upper bound), multiplier, shift, elements between the starts of two runs}, and
-// 9 is the length of a run. Specialisation constant 1: log2 of the bits of an element.
+// 8 is the length of a run. Specialisation constants: 1 log2 of the bits of an element, 2 rank.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "strided.glsl"
+#include "tensor.glsl"
 
 layout(constant_id = 1) const uint kLog2Bits = 4u;
+layout(constant_id = 2) const uint kRank = 0u;
+
+#define STRIDED_RANK kRank
+#include "strided.glsl"
 
 READ_SLOT(1)
 WRITE_SLOT(2)
@@ -21,7 +25,7 @@ void main() {
   uint source = P(2);
   uint result = P(3);
   uvec4 run = P4(1);
-  uint run_length = P(9);
+  uint run_length = P(8);
   const uint per_word = 32u >> kLog2Bits;
   GRID_STRIDE_LOOP(i, count) {
     uint row = Divide(i, run.xyz);

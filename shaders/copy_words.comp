@@ -3,10 +3,17 @@
 // Elements of 64 bits come as two words, narrower ones where whole words move together.
 //
 // Parameters: 0 words to copy; 1 rank of the source; 2 first word of the source; 3 first word of
-// the result; 4..7 {run length, multiplier, shift, words between the starts of two runs}, used
-// where 8 is set: more than one run; from 12 dimensions (strided.glsl, stride .x of the source).
+// the result; 4..7 {run length, multiplier, shift, words between the starts of two runs}; from 12
+// dimensions (strided.glsl, stride .x of the source). Specialisation constants: 1 rank, 2 whether
+// there is more than one run (0: parameters 4..7 do not matter).
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "tensor.glsl"
+
+layout(constant_id = 1) const uint kRank = 0u;
+layout(constant_id = 2) const uint kManyRuns = 0u;
+
+#define STRIDED_RANK kRank
 #include "strided.glsl"
 
 READ_SLOT(1)
@@ -18,10 +25,9 @@ void main() {
   uint source = P(2);
   uint result = P(3);
   uvec4 run = P4(1);
-  bool many_runs = P(8) != 0u;
   GRID_STRIDE_LOOP(i, count) {
     uint position = i;
-    if (many_runs) {
+    if (kManyRuns != 0u) {
       uint row = Divide(i, run.xyz);
       position = row * run.w + (i - row * run.x);
     }

@@ -3,14 +3,17 @@
 //
 // Parameters: 0 elements; 1 rank; 2 size of the axis; 3 its stride in slot 1; from 4 dimensions of
 // the result (strided.glsl, stride .x of slot 1, 0 for the axis). Specialisation constants: 1 element
-// type, 2 data type of the indices.
+// type, 2 data type of the indices, 3 rank.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
-#include "strided.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
+layout(constant_id = 3) const uint kRank = 0u;
+
+#define STRIDED_RANK kRank
+#include "strided.glsl"
 
 READ_SLOT(1)
 READ_SLOT(2)

@@ -8,15 +8,18 @@
 // slice; 2 rank; 3 unused; 8 size and 9 stride of the axis; from 12 dimensions of the updates
 // (strided.glsl, stride .x of the result, 0 for the axis).
 // Specialisation constants: 1 element type (uint32 where whole words move), 2 data type of the
-// indices, 3 whether this call writes.
+// indices, 3 whether this call writes, 4 rank (1 with coordinates).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
-#include "strided.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
 layout(constant_id = 3) const uint kWrites = 0u;
+layout(constant_id = 4) const uint kRank = 0u;
+
+#define STRIDED_RANK kRank
+#include "strided.glsl"
 
 READ_SLOT(1)
 READ_SLOT(2)

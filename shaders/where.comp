@@ -1,12 +1,16 @@
 // slot 1 (uint8) chooses between slots 2 and 3, with broadcasting -> slot 4, which is packed.
 //
-// Parameters: as binary.comp, strides .x, .y, .z of slots 1, 2, 3. Specialisation constant 1: data
-// type of slots 2 to 4.
+// Parameters: as binary.comp, strides .x, .y, .z of slots 1, 2, 3. Specialisation constants: 1 data
+// type of slots 2 to 4, 2 rank.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "strided.glsl"
+#include "tensor.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
+layout(constant_id = 2) const uint kRank = 0u;
+
+#define STRIDED_RANK kRank
+#include "strided.glsl"
 
 READ_SLOT(1)
 READ_SLOT(2)

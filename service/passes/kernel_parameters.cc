@@ -105,6 +105,12 @@ void AppendDimensions(std::span<const StridedDimension> dimensions,
   }
 }
 
+uint32_t RankConstant(std::span<const StridedDimension> dimensions) {
+  // What shaders/strided.glsl unrolls.
+  constexpr size_t kUnrolledRankMax = 4;
+  return dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0;
+}
+
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor) {
   return DivideRoundingUp<uint64_t>(descriptor.byte_length(), 4);
 }

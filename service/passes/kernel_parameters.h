@@ -66,6 +66,9 @@ std::vector<StridedDimension> Coalesce(std::span<const StridedDimension> dimensi
 void AppendDimensions(std::span<const StridedDimension> dimensions,
                       std::vector<uint32_t>& parameters);
 
+// STRIDED_RANK of shaders/strided.glsl for these dimensions.
+uint32_t RankConstant(std::span<const StridedDimension> dimensions);
+
 // Words that the elements take, for costs and word-wise kernels.
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor);
 // Units that STORE_ELEMENTS of shaders/tensor.glsl writes: one per word, or per element of 64 bits.

@@ -231,19 +231,20 @@ std::array<uint32_t, 4> ClampBounds(const webidl::ClampAttributes& clamp, Operan
   UNREACHABLE();
 }
 
-// Parameters of a kernel that broadcasts `operands` to the shape of `result`.
-std::vector<uint32_t> BroadcastParameters(std::span<const ValueId> operands, ValueId result,
-                                          const LoweringBuilder& builder) {
+// Parameters of a kernel that broadcasts `operands` to the shape of `result`, and the rank as its
+// last specialisation constant.
+void SetBroadcast(std::span<const ValueId> operands, ValueId result, const LoweringBuilder& builder,
+                  LoweredCall& call) {
   const OperandDescriptor& descriptor = builder.descriptor(result);
   std::vector<std::vector<uint32_t>> strides;
   for (ValueId operand : operands) {
     strides.push_back(BroadcastStrides(builder.descriptor(operand).shape(), descriptor.shape()));
   }
   std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(descriptor.shape(), strides));
-  std::vector<uint32_t> parameters = {NarrowCast<uint32_t>(descriptor.element_count()),
-                                      static_cast<uint32_t>(dimensions.size()), 0, 0};
-  AppendDimensions(dimensions, parameters);
-  return parameters;
+  call.parameters = {NarrowCast<uint32_t>(descriptor.element_count()),
+                     static_cast<uint32_t>(dimensions.size()), 0, 0};
+  AppendDimensions(dimensions, call.parameters);
+  call.specialization.push_back(RankConstant(dimensions));
 }
 
 uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
@@ -278,7 +279,7 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(operand_type),
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
-  call.parameters = BroadcastParameters(node.operands, node.results[0], builder);
+  SetBroadcast(node.operands, node.results[0], builder, call);
   call.invocations = StoreUnits(result);
   call.cost = BytesTouched(node, builder);
   builder.AddCall(std::move(call));
@@ -294,7 +295,7 @@ Status LowerWhere(const Node& node, LoweringBuilder& builder) {
                   {node.operands[1], false},
                   {node.operands[2], false},
                   {node.results[0], true}};
-  call.parameters = BroadcastParameters(node.operands, node.results[0], builder);
+  SetBroadcast(node.operands, node.results[0], builder, call);
   call.invocations = StoreUnits(result);
   call.cost = BytesTouched(node, builder);
   builder.AddCall(std::move(call));

@@ -51,9 +51,9 @@ void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, ui
 }
 
 // The two calls that write `updates` into `result`, which already holds a copy of the input.
-// `places` counts where a slice can go, `rows` the slices.
+// `places` counts where a slice can go, `rows` the slices; `rank` is STRIDED_RANK.
 void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, uint32_t rows,
-                     const OperandDescriptor& places, LoweringBuilder& builder) {
+                     uint32_t rank, const OperandDescriptor& places, LoweringBuilder& builder) {
   ValueId winners = builder.AddTemporary(places);
   auto words = NarrowCast<uint32_t>(places.element_count());
   LoweredCall clear;
@@ -68,7 +68,7 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   auto type = static_cast<uint32_t>(units.type);
   LoweredCall elect = prototype;
   elect.shader = ShaderId::kScatter;
-  elect.specialization = {type, index_type, 0};
+  elect.specialization = {type, index_type, 0, rank};
   elect.buffers = {{node.operands[1], false}, {node.operands[2], false}, {winners, true}};
   elect.parameters[0] = rows;
   elect.invocations = rows;
@@ -77,7 +77,7 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
 
   LoweredCall write = std::move(prototype);
   write.shader = ShaderId::kScatter;
-  write.specialization = {type, index_type, 1};
+  write.specialization = {type, index_type, 1, rank};
   write.buffers = {{node.operands[1], false},
                    {node.operands[2], false},
                    {winners, false},
@@ -139,6 +139,7 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
   call.parameters = {NarrowCast<uint32_t>(result.element_count()),
                      static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
   AppendDimensions(dimensions, call.parameters);
+  call.specialization.push_back(RankConstant(dimensions));
   call.invocations = StoreUnits(result);
   call.cost = indices.byte_length() + 2 * result.byte_length();
   builder.AddCall(std::move(call));
@@ -190,7 +191,8 @@ Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
                    OperandDescriptor::Create(OperandDataType::kUint32,
                                              std::span<const uint32_t>(result.shape())));
   AddInputCopy(node, builder);
-  AddScatterCalls(node, std::move(prototype), units, rows, places, builder);
+  AddScatterCalls(node, std::move(prototype), units, rows, RankConstant(dimensions), places,
+                  builder);
   return {};
 }
 
@@ -209,7 +211,7 @@ Status LowerScatterNd(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(auto places, OperandDescriptor::Create(OperandDataType::kUint32,
                                                           shape.subspan(0, coordinates)));
   AddInputCopy(node, builder);
-  AddScatterCalls(node, std::move(prototype), units, rows, places, builder);
+  AddScatterCalls(node, std::move(prototype), units, rows, /*rank=*/1, places, builder);
   return {};
 }
 

@@ -142,6 +142,7 @@ LoweredCall MakeCopyCall(const Graph& graph, ValueId result, ValueId source) {
   LoweredCall call;
   call.shader = shaders::ShaderId::kCopyWords;
   call.buffers = {{source, false}, {result, true}};
+  call.specialization = {/*rank=*/1, /*many runs=*/0};
   call.parameters = {static_cast<uint32_t>(words), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   StridedDimension flat{.size = static_cast<uint32_t>(words), .strides = {1}};
   AppendDimensions({&flat, 1}, call.parameters);

@@ -66,7 +66,7 @@ bool ShrinkToWords(RegionCopy& copy, uint32_t per_word) {
 }
 
 std::vector<uint32_t> Parameters(const RegionCopy& copy, uint64_t units,
-                                 std::array<uint32_t, 3> run_divisor, bool many_runs) {
+                                 std::array<uint32_t, 3> run_divisor) {
   std::vector<uint32_t> parameters = {NarrowCast<uint32_t>(units),
                                       static_cast<uint32_t>(copy.dimensions.size()),
                                       copy.source_offset,
@@ -75,8 +75,8 @@ std::vector<uint32_t> Parameters(const RegionCopy& copy, uint64_t units,
                                       run_divisor[1],
                                       run_divisor[2],
                                       copy.run_stride,
-                                      many_runs ? 1u : 0u,
                                       copy.run_length,
+                                      0,
                                       0,
                                       0};
   AppendDimensions(copy.dimensions, parameters);
@@ -86,7 +86,8 @@ std::vector<uint32_t> Parameters(const RegionCopy& copy, uint64_t units,
 void FillWordCall(const RegionCopy& copy, LoweredCall& call) {
   uint64_t words = ElementCount(copy);
   call.shader = shaders::ShaderId::kCopyWords;
-  call.parameters = Parameters(copy, words, MakeDivisor(copy.run_length), copy.run_length != words);
+  call.specialization = {RankConstant(copy.dimensions), copy.run_length != words ? 1u : 0u};
+  call.parameters = Parameters(copy, words, MakeDivisor(copy.run_length));
   call.invocations = words;
 }
 
@@ -98,8 +99,9 @@ void FillNarrowCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
   uint32_t words_per_run = aligned ? DivideRoundingUp(copy.run_length, per_word)
                                    : (copy.run_length + per_word - 2) / per_word + 1;
   call.shader = shaders::ShaderId::kCopyNarrow;
-  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1)};
-  call.parameters = Parameters(copy, runs * words_per_run, MakeDivisor(words_per_run), runs > 1);
+  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1),
+                         RankConstant(copy.dimensions)};
+  call.parameters = Parameters(copy, runs * words_per_run, MakeDivisor(words_per_run));
   call.invocations = runs * words_per_run;
 }
 
