@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -106,7 +107,9 @@ Result<BrokerOptions> ParseServeOptions(Arguments arguments) {
 }
 
 int Serve(Arguments arguments) {
-  InitLog("webnnd", LogLevel::kInfo);
+  // A private daemon writes on its parent's terminal: only what the parent must know.
+  bool is_private = std::find(arguments.begin(), arguments.end(), "--fd") != arguments.end();
+  InitLog("webnnd", is_private ? LogLevel::kWarning : LogLevel::kInfo);
   Result<BrokerOptions> options = ParseServeOptions(arguments);
   if (!options.ok()) return Complain(options.error());
   Status status = RunBroker(std::move(*options));

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 
@@ -78,6 +79,8 @@ constexpr SyscallRule kStrictRules[] = {
     Allow("pread64", "weights, read in ranges off the I/O thread"),
     Allow("pwrite64", "results into a memfd of the worker's own"),
     Allow("fstat", "what a client's descriptor is"),
+    Allow("fstatfs", "on which file system it lies: none whose files are not plain bytes"),
+    AllowIf("getsockopt", Equals(1, SOL_SOCKET), "that the client's socket is a Unix stream"),
     AllowIf("newfstatat", Masked(3, AT_EMPTY_PATH, AT_EMPTY_PATH),
             "glibc's fstat(): the descriptor itself"),
     AllowIf("fcntl", Equals(1, F_GETFD), "flags of a descriptor"),
@@ -176,7 +179,6 @@ constexpr SyscallRule kStrictRules[] = {
     Deny("unlinkat", EACCES, "shader caches"),
     Deny("uname", EPERM, "versions of the kernel are nobody's business"),
     Deny("getrusage", EPERM, "timers in the compiler"),
-    Deny("getsockopt", EPERM, "libraries ask about sockets; nothing here needs the answer"),
     Deny("setsockopt", EPERM, "buffer sizes are set before a socket is handed over"),
     Deny("kcmp", EPERM, "Mesa compares descriptors, and copes"),
 };
