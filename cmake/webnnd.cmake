@@ -39,6 +39,9 @@ function(webnnd_program name)
   target_link_libraries(${name} PRIVATE webnnd_options ${ARG_DEPENDS})
 endfunction()
 
+# What tools/test runs under the sanitizers: tests labelled front-door, which feed on hostile input.
+add_custom_target(front-door-tests)
+
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]): a
 # GoogleTest program registered with ctest under the name FOLDER/UNIT.
 function(webnnd_test name)
@@ -49,6 +52,11 @@ function(webnnd_test name)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # The code under test keeps its own options; the tests themselves should build quickly.
+  target_compile_options(${target} PRIVATE -O1 -g0)
+  if("front-door" IN_LIST ARG_LABELS)
+    add_dependencies(front-door-tests ${target})
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()

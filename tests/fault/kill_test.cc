@@ -132,11 +132,10 @@ TEST_F(KillTest, WorkerKilled_ContextLostWithin100ms) {
 
 TEST_F(KillTest, WorkerKilledWithWorkInFlight_PendingReadsReject) {
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(victim_->Step().ok());
-  auto pending =
-      victim_->context().ReadTensor(*victim_->ml()
-                                         .Wait(victim_->context().CreateTensor(
-                                             {OperandDataType::kFloat32, {1 << 20}, true, true}))
-                                         .value());
+  auto large = victim_->ml().Wait(victim_->context().CreateTensor(
+      {OperandDataType::kFloat32, {1 << 20}, /*readable=*/true, /*writable=*/true}));
+  ASSERT_TRUE(large.ok());
+  auto pending = victim_->context().ReadTensor(**large);
   ASSERT_EQ(kill(victim_worker_, SIGKILL), 0);
   auto result = victim_->ml().Wait(pending);
   // It may have been answered just before.
