@@ -117,9 +117,10 @@ void TimelineRunner::LoseContext(ContextObject& context, const Error& error) {
   if (context.error) return;
   LogError("context ({}) is lost: {}", context.handle.index, error.ToString());
   context.error = error;
+  // Told first: a device that hangs may never let go of the timeline.
+  outbox_.Send(ipc::ContextLost{context.handle, error.message()});
   context.bindings.Clear();
   CloseTimeline(context);
-  outbox_.Send(ipc::ContextLost{context.handle, error.message()});
 }
 
 void TimelineRunner::Acknowledge(const PayloadSource& data) {
