@@ -23,7 +23,7 @@
 namespace webnnd::webidl {
 namespace {
 
-constexpr int kCallsPerOperator = 3000;
+constexpr int kCallsPerOperator = 1000;
 
 class Arguments {
  public:
