@@ -232,7 +232,7 @@ bool ContextImpl::OnTensorCreated(const ipc::TensorCreated& message) {
 void ContextImpl::DestroyTensor(Tensor& tensor) {
   const Error destroyed = InvalidStateError("the tensor is destroyed");
   for (auto read = pending_reads_.begin(); read != pending_reads_.end();) {
-    if (read->second.tensor != tensor.handle_) {
+    if (read->second.tensor.get() != &tensor) {
       ++read;
       continue;
     }
@@ -304,7 +304,7 @@ Future<std::vector<std::byte>> ContextImpl::ReadTensor(const Tensor& tensor) {
   auto request = SendRead(tensor);
   if (!request.ok()) return Bytes::Ready(std::move(request).error());
   Bytes future;
-  pending_reads_.emplace(*request, PendingRead{next_order_++, tensor.handle_, future});
+  pending_reads_.emplace(*request, PendingRead{next_order_++, tensor.shared_from_this(), future});
   return future;
 }
 
@@ -319,8 +319,8 @@ Future<void> ContextImpl::ReadTensor(const Tensor& tensor, std::span<std::byte> 
   auto request = send();
   if (!request.ok()) return Future<void>::Ready(std::move(request).error());
   Future<void> future;
-  pending_reads_.emplace(
-      *request, PendingRead{next_order_++, tensor.handle_, ReadIntoBuffer{destination, future}});
+  pending_reads_.emplace(*request, PendingRead{next_order_++, tensor.shared_from_this(),
+                                               ReadIntoBuffer{destination, future}});
   return future;
 }
 

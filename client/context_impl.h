@@ -101,7 +101,7 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   };
   struct PendingRead {
     uint64_t order;
-    uint64_t tensor;
+    std::shared_ptr<const Tensor> tensor;
     std::variant<Future<std::vector<std::byte>>, ReadIntoBuffer> receiver;
     void Reject(Error error);
     void Resolve(std::span<const std::byte> bytes);

@@ -117,7 +117,7 @@ struct GraphBuilder::Impl {
   // Constants that are there already, by what they hold: made again they are the same operand.
   std::map<std::pair<Described, std::vector<std::byte>>, uint32_t> shared_bytes;
   std::map<std::pair<Described, FileRange>, uint32_t> shared_files;
-  std::map<uint64_t, uint32_t> shared_tensors;
+  std::map<std::shared_ptr<const Tensor>, uint32_t> shared_tensors;  // Alive until Build.
 
   Result<void> CheckCanBuild() const {
     if (has_built) return InvalidStateError("the builder has built its graph already");
@@ -254,7 +254,8 @@ Result<Operand> GraphBuilder::Constant(const Tensor& tensor) {
   TRY(impl_->CheckCanBuild());
   INVALID_IF(tensor.destroyed_, "the tensor is destroyed");
   INVALID_IF(!tensor.constant_, "the tensor is not constant");
-  auto shared = impl_->shared_tensors.find(tensor.handle_);
+  const std::shared_ptr<const Tensor> key = tensor.shared_from_this();
+  auto shared = impl_->shared_tensors.find(key);
   if (shared == impl_->shared_tensors.end()) {
     // Sent at once: Build has only the handle, which by then may name another tensor.
     TRY(impl_->context->connection().CheckRoom());
@@ -263,7 +264,7 @@ Result<Operand> GraphBuilder::Constant(const Tensor& tensor) {
                      impl_->AddOperand(Impl::Origin::kSentConstant, 0, tensor.descriptor_));
     impl_->context->connection().Send(ipc::AddConstantTensor{
         .builder = builder, .operand = id, .tensor = ipc::Handle::Unpack(tensor.handle_)});
-    shared = impl_->shared_tensors.emplace(tensor.handle_, id).first;
+    shared = impl_->shared_tensors.emplace(key, id).first;
   }
   return Operand(impl_->serial, shared->second, impl_->Record(shared->second).descriptor);
 }
@@ -454,6 +455,7 @@ Future<std::shared_ptr<Graph>> GraphBuilder::Build(const NamedOperands& outputs)
     auto future = impl_->context->Build(std::move(message), std::move(input_endpoints),
                                         std::move(output_endpoints));
     session.ReleaseBuilder(*impl_->handle);  // Build has consumed it.
+    impl_->shared_tensors.clear();
     return future;
   };
   auto future = build();

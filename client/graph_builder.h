@@ -37,8 +37,8 @@ class GraphBuilder {
                            std::span<const std::byte> data);
   // Scalar constant: `value` is cast to the type as the draft's "cast" does.
   Result<Operand> Constant(OperandDataType data_type, Number value);
-  // A constant tensor of the same context (Context::CreateConstantTensor). It must be alive until
-  // Build is called; the graph keeps what it needs.
+  // A constant tensor of the same context (Context::CreateConstantTensor). It must not be destroyed
+  // before Build is called; from then on the graph keeps what it needs.
   Result<Operand> Constant(const Tensor& tensor);
   // Constant from a range of a file; the descriptor is duplicated at the call.
   Result<Operand> ConstantFromFile(OperandDataType data_type, const Shape& shape, int descriptor,

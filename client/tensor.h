@@ -18,8 +18,9 @@ struct TensorDescriptor {
   bool writable = false;
 };
 
-// Held by shared_ptr. Destroyed on the service when Destroy is called or the last reference goes.
-class Tensor {
+// Held by shared_ptr. Destroyed on the service when Destroy is called or the last reference goes;
+// reads in flight, and builders that use it as a constant, hold one.
+class Tensor : public std::enable_shared_from_this<Tensor> {
  public:
   // For the library.
   Tensor(std::shared_ptr<ContextImpl> context, uint64_t handle, OperandDescriptor descriptor,

@@ -335,6 +335,17 @@ TEST_F(ContextTest, TensorDestroyedWhileItIsRead_RejectsInProcessEvents) {
             offset);
 }
 
+TEST_F(ContextTest, LastReferenceGoneWhileItIsRead_TheReadCompletes) {
+  auto tensor = MakeTensor(*context_, Float32(4));
+  auto future = context_->ReadTensor(*tensor);
+  tensor = nullptr;
+  auto read = service_.Expect<ipc::ReadTensor>();
+  EXPECT_TRUE(service_.IsQuiet());
+  service_.Answer(read, Pattern(16));
+  EXPECT_EQ(*ml_->Wait(future), Pattern(16));
+  service_.Expect<ipc::DestroyTensor>();
+}
+
 TEST_F(ContextTest, ReadAnsweredWithAnotherLength_LosesTheConnection) {
   auto tensor = MakeTensor(*context_, Float32(4));
   auto future = context_->ReadTensor(*tensor);

@@ -225,9 +225,12 @@ TEST_F(GraphBuilderTest, ConstantTensor_IsSentAtOnceAndShared) {
   service_.Expect<ipc::CreateBuilder>();
   auto add = service_.Expect<ipc::AddConstantTensor>();
   auto sum = builder_->Add(*one, *two);
+  tensor = nullptr;  // The builder holds it until Build.
+  EXPECT_TRUE(service_.IsQuiet());
   auto future = builder_->Build({{"out", *sum}});
   Sent sent = TakeBuild();
   EXPECT_EQ(sent.operators[0].operands, (std::vector<uint32_t>{add.operand, add.operand}));
+  EXPECT_EQ(service_.Expect<ipc::DestroyTensor>().tensor, add.tensor);
 }
 
 TEST_F(GraphBuilderTest, ConstantTensorThatBreaksARule_IsRefused) {
