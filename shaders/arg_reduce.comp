@@ -1,9 +1,10 @@
-// Index of the greatest or least element along one axis: slot 1 [outer, axis, inner] -> slot 2 [outer,
-// inner]. The first of equals; NaN counts as the extreme, as reduceMax and reduceMin have it.
+// Index of the greatest or least element along one axis: slot 1 [outer, axis, inner] -> slot 2
+// [outer, inner]. The first of equals; NaN counts as the extreme, as reduceMax and reduceMin
+// have it.
 //
-// Parameters: 0 elements of the result; 1 size of the axis; 4..6 inner as divisor. Specialisation
-// constants: 1 whether the greatest is sought, 2 data type of the operand, 3 of the result, 4 whether
-// a workgroup shares one element of the result.
+// Parameters: 0 elements of the result; 1 size of the axis; 4..6 inner as divisor.
+// Specialisation constants: 1 whether the greatest is sought, 2 data type of the operand, 3 of
+// the result, 4 whether a workgroup shares one element of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"

@@ -1,9 +1,10 @@
-// dequantizeLinear and quantizeLinear: slot 1 the operand, 2 scale, 3 zero point, 4 the result. Scale
-// and zero point are alike in shape; each element of theirs covers a block of the operand's.
+// dequantizeLinear and quantizeLinear: slot 1 the operand, 2 scale, 3 zero point, 4 the result.
+// Scale and zero point are alike in shape; each element of theirs covers a block of the
+// operand's.
 //
-// Parameters: 0 elements; 1 rank of the dimensions, which follow from uvec4 1 on (strided.glsl; x:
-// offset in scale). Specialisation constants: 1 data type of the operand, 2 of scale, 3 of zero point,
-// 4 of the result.
+// Parameters: 0 elements; 1 rank of the dimensions, which follow from uvec4 1 on (strided.glsl;
+// x: offset in scale). Specialisation constants: 1 data type of the operand, 2 of scale, 3 of
+// zero point, 4 of the result.
 #ifndef WEBNND_SHADERS_BLOCKS_GLSL_
 #define WEBNND_SHADERS_BLOCKS_GLSL_
 

@@ -1,7 +1,8 @@
 // (operand - zero point) * scale, in blocks (blocks.glsl).
 //
-// Specialisation constant 5: whether every eight elements from a multiple of 8 on lie in one block of
-// a narrow type: an invocation then computes eight from one load of scale and zero point.
+// Specialisation constant 5: whether every eight elements from a multiple of 8 on lie in one
+// block of a narrow type: an invocation then computes eight from one load of scale and zero
+// point.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,14 +1,17 @@
-// result[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each matrix of a batch.
-// Slots: 1 a, 2 b, 3 the result (packed), 4 c (a again where there is none). Sums are float32.
+// result[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each matrix of a
+// batch. Slots: 1 a, 2 b, 3 the result (packed), 4 c (a again where there is none). Sums are
+// float32.
 //
-// An invocation computes ROWS rows of COLUMNS vec4 columns; neighbours have neighbouring columns, so
-// that all share their elements of a: each loads one of eight along k and gets the others by shuffle.
+// An invocation computes ROWS rows of COLUMNS vec4 columns; neighbours have neighbouring
+// columns, so that all share their elements of a: each loads one of eight along k and gets the
+// others by shuffle.
 //
-// Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 strides of a along m and k; 6, 7 of b along
-// k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose dimensions follow
-// from uvec4 4 on (strided.glsl; x: offsets in a, y: in b). Specialisation constants: 1 data type;
-// 2 whether four elements of b along its contiguous dimension, from a multiple of 4 on, load at once;
-// 3 whether that dimension is k (else n); 4 whether there is a c.
+// Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 strides of a along m and k; 6, 7 of b
+// along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
+// dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b). Specialisation
+// constants: 1 data type; 2 whether four elements of b along its contiguous dimension, from a
+// multiple of 4 on, load at once; 3 whether that dimension is k (else n); 4 whether there is a
+// c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -63,33 +66,44 @@ vec4 LoadColumns(Tile tile, uint j, uint k) {
   return b;
 }
 
-// Adds k to k + kUnroll - 1.
-void AddUnrolled(Tile tile, uint k, inout Sums sums) {
+// This invocation's share of kUnroll elements of each row of a, from k on.
+float[ROWS] LoadShares(Tile tile, uint k) {
   uint lane = gl_SubgroupInvocationID & (kUnroll - 1u);
   float a[ROWS];
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     a[i] = LOAD(1, kType, tile.a_rows[i] + (k + lane) * tile.a_stride);
   }
-  [[unroll]] for (uint u = 0u; u < kUnroll; u += 4u) {
-    vec4 four[4][COLUMNS];  // Along k and n.
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-      if (kLoadsFour != 0u && kTransposed != 0u) {
-        vec4 column[4];
-        [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-          column[i] = LoadFourOfB(tile.b_columns[j][i] + k + u);
-        }
-        [[unroll]] for (uint s = 0u; s < 4u; ++s) {
-          four[s][j] = vec4(column[0][s], column[1][s], column[2][s], column[3][s]);
-        }
-      } else {
-        [[unroll]] for (uint s = 0u; s < 4u; ++s) four[s][j] = LoadColumns(tile, j, k + u + s);
+  return a;
+}
+
+// Adds k to k + kUnroll - 1, loading b along n.
+void AddAcross(Tile tile, uint k, inout Sums sums) {
+  float a[ROWS] = LoadShares(tile, k);
+  [[unroll]] for (uint s = 0u; s < kUnroll; ++s) {
+    vec4 b[COLUMNS];
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b[j] = LoadColumns(tile, j, k + s);
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+      float shared_a = subgroupShuffle(a[i], s);
+      [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+        sums.of[i][j] = fma(vec4(shared_a), b[j], sums.of[i][j]);
       }
     }
-    [[unroll]] for (uint s = 0u; s < 4u; ++s) {
+  }
+}
+
+// The same, loading b along k.
+void AddAlong(Tile tile, uint k, inout Sums sums) {
+  float a[ROWS] = LoadShares(tile, k);
+  [[unroll]] for (uint u = 0u; u < kUnroll; u += 4u) {
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+      vec4 b[4];
+      [[unroll]] for (uint n = 0u; n < 4u; ++n) b[n] = LoadFourOfB(tile.b_columns[j][n] + k + u);
       [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-        float shared_a = subgroupShuffle(a[i], u + s);
-        [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-          sums.of[i][j] = fma(vec4(shared_a), four[s][j], sums.of[i][j]);
+        [[unroll]] for (uint s = 0u; s < 4u; ++s) {
+          float shared_a = subgroupShuffle(a[i], u + s);
+          [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+            sums.of[i][j][n] = fma(shared_a, b[n][s], sums.of[i][j][n]);
+          }
         }
       }
     }
@@ -139,12 +153,19 @@ void ComputeTile(Tile tile) {
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) sums.of[i][j] = vec4(0.0);
   }
+  uint depth = P(3);
   uint k = 0u;
   // Narrower subgroups cannot share a load of eight.
   if (gl_SubgroupSize >= kUnroll) {
-    for (; k + kUnroll <= P(3); k += kUnroll) AddUnrolled(tile, k, sums);
+    for (; k + kUnroll <= depth; k += kUnroll) {
+      if (kLoadsFour != 0u && kTransposed != 0u) {
+        AddAlong(tile, k, sums);
+      } else {
+        AddAcross(tile, k, sums);
+      }
+    }
   }
-  for (; k < P(3); ++k) AddOne(tile, k, sums);
+  for (; k < depth; ++k) AddOne(tile, k, sums);
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
       if (tile.first_row + i < P(1)) {

@@ -1,9 +1,9 @@
 // Reductions over any dimensions: slot 1 -> slot 2, both packed.
 //
-// Parameters: 0 elements of the result; 1 operand elements for each; 2 rank of the kept and 3 of the
-// reduced dimensions, which follow from uvec4 1 on (strided.glsl; strides of slot 1 in x).
-// Specialisation constants: 1 operation (operations.inc), 2 data type, 3 whether a workgroup shares
-// one element of the result.
+// Parameters: 0 elements of the result; 1 operand elements for each; 2 rank of the kept and 3 of
+// the reduced dimensions, which follow from uvec4 1 on (strided.glsl; strides of slot 1 in x).
+// Specialisation constants: 1 operation (operations.inc), 2 data type, 3 whether a workgroup
+// shares one element of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"

@@ -4,8 +4,8 @@
 
 #include "tensor.glsl"
 
-// As STORE_ELEMENTS, but all invocations of a workgroup call COMPUTE_ELEMENT(e) together, which gives
-// each of them the raw bits; the first one writes.
+// As STORE_ELEMENTS, but all invocations of a workgroup call COMPUTE_ELEMENT(e) together, which
+// gives each of them the raw bits; the first one writes.
 #define STORE_ELEMENTS_BY_WORKGROUP(slot, type, count, COMPUTE_ELEMENT)                         \
   {                                                                                             \
     const uint log2_bits_ = BitsLog2(type);                                                     \

@@ -56,7 +56,7 @@ void ExpectProduct(const HostTensor& a, const HostTensor& b, const Reference& re
     long double want = RoundTo(type, finish(i, sum));
     double bound = 6e-8 * (4 + std::sqrt(reference.depth)) * magnitude;
     if (std::fabs(want - values[i]) <= bound) continue;
-    ASSERT_LE(UlpDistance(type, want, values[i]), 8)
+    ASSERT_LE(UlpDistance(type, want, values[i]), type == kHalf ? 1 : 8)
         << "element " << i << ": want " << static_cast<double>(want) << ", got "
         << static_cast<double>(values[i]);
   }
