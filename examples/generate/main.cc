@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -42,6 +43,8 @@ class ProgressLine {
     percent_ = percent;
     shown_ = true;
     fmt::print(stderr, "\rloading {}: {:3}% of {:.1f} MB", model_, percent, total_bytes / 1e6);
+    // The weights are there; compiling the graphs takes the rest of the wait.
+    if (done_bytes == total_bytes) fmt::print(stderr, ", compiling");
   }
   // Leaves the terminal's line empty for the text.
   void Clear() {
@@ -72,6 +75,8 @@ std::vector<int32_t> PromptIds(const Options& options, const Model& model) {
 Result<webnn::Connect> ConnectTo(const Options& options, InProcess& in_process) {
   if (options.in_process) return in_process.Start();
   if (!options.socket.empty()) return webnn::Connect::ToSocket(options.socket);
+  // A private daemon shares our terminal: its ordinary messages would stand in the text.
+  setenv("WEBNND_LOG", "warning", /*overwrite=*/0);
   return webnn::Connect::Spawn();
 }
 
