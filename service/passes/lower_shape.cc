@@ -233,7 +233,8 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
                            {attributes.beginning_padding[d], operand.shape()[d], strides[d], 0, 0});
   }
   call.invocations = StoreUnits(result);
-  call.cost = operand.byte_length() + result.byte_length();
+  // Each element walks all dimensions.
+  call.cost = (operand.byte_length() + result.byte_length()) * std::max(1u, operand.rank());
   builder.AddCall(std::move(call));
   return {};
 }

@@ -103,6 +103,8 @@ void FillNarrowCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
                          RankConstant(copy.dimensions)};
   call.parameters = Parameters(copy, runs * words_per_run, MakeDivisor(words_per_run));
   call.invocations = runs * words_per_run;
+  // Without a constant rank, each element walks all dimensions in a loop.
+  if (RankConstant(copy.dimensions) == 0) call.cost *= copy.dimensions.size();
 }
 
 }  // namespace

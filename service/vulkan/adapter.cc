@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +18,10 @@ namespace {
 constexpr uint64_t kCpuCostPerSecond = 4'000'000'000;
 constexpr uint64_t kGpuCostPerSecond = 500'000'000'000;
 
+// lavapipe silently leaves a loop after 65535 iterations, counted over all loops of an invocation.
+// Kernels take at most some iterations per unit of cost; this leaves room for index arithmetic.
+constexpr uint64_t kCpuInvocationCostMax = 8192;
+
 DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
   DeviceProfile profile;
   const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -26,9 +31,11 @@ DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
     uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
     profile.local_size = 8;
     profile.workgroups_max = 4 * threads;
+    profile.invocation_cost_max = kCpuInvocationCostMax;
   } else {
     profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);
     profile.workgroups_max = 16384;
+    profile.invocation_cost_max = std::numeric_limits<uint64_t>::max() / profile.local_size;
   }
   profile.workgroups_max =
       std::min(profile.workgroups_max, properties.limits.maxComputeWorkGroupCount[0]);

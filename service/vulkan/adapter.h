@@ -18,6 +18,8 @@ namespace webnnd::service {
 struct DeviceProfile {
   uint32_t local_size = 0;       // Specialisation constant 0 of every shader.
   uint32_t workgroups_max = 0;   // Of a call that is given in invocations.
+  // Workgroups are added beyond workgroups_max where an invocation would get more KernelCall::cost.
+  uint64_t invocation_cost_max = 0;
   uint64_t submission_cost = 0;  // KernelCall::cost that takes about limits::kSubmissionMs.
   bool unified_memory = false;   // The host may write into tensors directly.
 };

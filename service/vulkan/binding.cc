@@ -171,7 +171,10 @@ uint32_t BindingImpl::CountWorkgroups(const KernelCall& call) const {
   }
   const DeviceProfile& profile = device.profile();
   const uint64_t wanted = DivideRoundingUp<uint64_t>(call.invocations, profile.local_size);
-  return static_cast<uint32_t>(std::min<uint64_t>(wanted, profile.workgroups_max));
+  const uint64_t by_cost =
+      DivideRoundingUp(call.cost, profile.invocation_cost_max * profile.local_size);
+  const uint64_t limit = std::max<uint64_t>(profile.workgroups_max, by_cost);
+  return static_cast<uint32_t>(std::min({wanted, limit, device_max}));
 }
 
 }  // namespace webnnd::service

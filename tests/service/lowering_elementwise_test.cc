@@ -2,6 +2,7 @@
 // suite's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -250,6 +251,14 @@ TEST(Unary, CountsThatFillNoWord_WriteNothingElse) {
       ExpectClose(Values(count, 5), RunOne(OperatorKind::kNeg, {operand}), 0);
     }
   }
+}
+
+// lavapipe leaves loops early after 65535 iterations of an invocation.
+TEST(Unary, MoreElementsThanAFewWorkgroupsCanLoopOver_AllAreWritten) {
+  HostTensor operand = HostTensor::Create(OperandDataType::kFloat32, {2200, 2000}, {-1.5L});
+  HostTensor result = RunOne(OperatorKind::kNeg, {operand});
+  Values values = result.Values();
+  EXPECT_EQ(std::count(values.begin(), values.end(), 1.5L), 4400000);
 }
 
 // --- Binary --------------------------------------------------------------------------------------
