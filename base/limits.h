@@ -12,8 +12,11 @@ namespace webnnd::limits {
 inline constexpr uint32_t kRankMax = 8;
 // The draft's bound on a dimension: what WebIDL's `unsigned long` holds and drivers index with.
 inline constexpr uint32_t kDimensionMax = 0x7fffffff;
-// Vulkan's guaranteed maxStorageBufferRange, and lavapipe's: one tensor is one binding.
-inline constexpr uint64_t kTensorBytesMax = 128ull << 20;
+// What one kernel may bind of a tensor: Vulkan's guaranteed maxStorageBufferRange, and lavapipe's.
+// Element-wise operators work on larger tensors in pieces; others refuse them at build.
+inline constexpr uint64_t kBindingBytesMax = 128ull << 20;
+// Offsets in bits of the narrowest types must fit in 32 bits.
+inline constexpr uint64_t kTensorBytesMax = 512ull << 20;
 // Models of a billion parameters need a few thousand; a hundred times that is still a short scan.
 inline constexpr uint32_t kOperandsPerGraphMax = 1u << 18;
 inline constexpr uint32_t kOperatorsPerGraphMax = 1u << 17;

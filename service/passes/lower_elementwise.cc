@@ -1,10 +1,14 @@
 #include "service/passes/lower_elementwise.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/limits.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -153,12 +157,82 @@ AlphaBeta AlphaBetaOf(const Node& node) {
   return {};
 }
 
+// Adds an element-wise call, in pieces where a tensor is larger than a kernel may bind. `strides`:
+// elements that each buffer advances per element of the result, the last buffer (0 or 1).
+// `set_count` writes the number of elements into a call's parameters.
+template <class SetCount>
+void AddInPieces(const LoweredCall& call, std::span<const uint32_t> strides,
+                 const SetCount& set_count, LoweringBuilder& builder) {
+  auto bits_of = [&](const LoweredBuffer& buffer) -> uint64_t {
+    return webidl::BitsPerElement(builder.descriptor(buffer.value).data_type());
+  };
+  const uint64_t elements = builder.descriptor(call.buffers.back().value).element_count();
+  uint64_t widest_bits = 0;
+  for (const LoweredBuffer& buffer : call.buffers) {
+    widest_bits = std::max(widest_bits, bits_of(buffer));
+  }
+  // A power of two, and so large that a piece begins at an aligned byte in every type.
+  const uint64_t piece = limits::kBindingBytesMax * 8 / widest_bits;
+  for (uint64_t begin = 0; begin < elements; begin += piece) {
+    const uint64_t count = std::min(piece, elements - begin);
+    LoweredCall part = call;
+    for (size_t i = 0; i < part.buffers.size(); ++i) {
+      if (strides[i] == 0) continue;
+      const uint64_t bits = bits_of(part.buffers[i]);
+      part.buffers[i].offset = begin * bits / 8;
+      part.buffers[i].bytes = DivideRoundingUp<uint64_t>(count * bits, 32) * 4;
+    }
+    set_count(NarrowCast<uint32_t>(count), part);
+    part.invocations = DivideRoundingUp(call.invocations * count, elements);
+    part.cost = DivideRoundingUp(call.cost * count, elements);
+    builder.AddCall(std::move(part));
+  }
+}
+
+bool IsLarge(const LoweredCall& call, const LoweringBuilder& builder) {
+  return std::any_of(call.buffers.begin(), call.buffers.end(), [&](const LoweredBuffer& buffer) {
+    return builder.descriptor(buffer.value).byte_length() > limits::kBindingBytesMax;
+  });
+}
+
+// Adds a call that broadcasts its operands to the shape of the result, its last buffer. Completes
+// the parameters, and the rank as the last specialisation constant.
+void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder) {
+  const OperandDescriptor& result = builder.descriptor(call.buffers.back().value);
+  std::vector<std::vector<uint32_t>> strides;
+  for (size_t i = 0; i + 1 < call.buffers.size(); ++i) {
+    strides.push_back(
+        BroadcastStrides(builder.descriptor(call.buffers[i].value).shape(), result.shape()));
+  }
+  std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(result.shape(), strides));
+  call.specialization.push_back(RankConstant(dimensions));
+  auto set_parameters = [&](uint32_t count, LoweredCall& part) {
+    part.parameters = {count, static_cast<uint32_t>(dimensions.size()), 0, 0};
+    if (dimensions.size() == 1) dimensions[0].size = count;
+    AppendDimensions(dimensions, part.parameters);
+  };
+  if (dimensions.size() == 1 && IsLarge(call, builder)) {
+    std::array<uint32_t, 4> advance = dimensions[0].strides;
+    advance[call.buffers.size() - 1] = 1;
+    return AddInPieces(call, advance, set_parameters, builder);
+  }
+  set_parameters(NarrowCast<uint32_t>(result.element_count()), call);
+  builder.AddCall(std::move(call));
+}
+
+// Adds a call whose operand and result have as many elements; the first parameter is their number.
+void AddFlatCall(const LoweredCall& call, LoweringBuilder& builder) {
+  constexpr uint32_t kAdvance[] = {1, 1};
+  AddInPieces(
+      call, kAdvance, [](uint32_t count, LoweredCall& part) { part.parameters[0] = count; },
+      builder);
+}
+
 void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32_t> parameters,
                   LoweringBuilder& builder) {
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   CHECK(operand.element_count() == result.element_count());
-  parameters[0] = NarrowCast<uint32_t>(result.element_count());
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kUnaryFloat, operand.data_type());
   call.specialization = {static_cast<uint32_t>(operation),
@@ -168,7 +242,7 @@ void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32
   call.parameters = std::move(parameters);
   call.invocations = StoreUnits(result);
   call.cost = operand.byte_length() + result.byte_length();
-  builder.AddCall(std::move(call));
+  AddFlatCall(call, builder);
 }
 
 // `number`, or else `fallback`, saturated to the integers from `least` to `greatest`.
@@ -231,22 +305,6 @@ std::array<uint32_t, 4> ClampBounds(const webidl::ClampAttributes& clamp, Operan
   UNREACHABLE();
 }
 
-// Parameters of a kernel that broadcasts `operands` to the shape of `result`, and the rank as its
-// last specialisation constant.
-void SetBroadcast(std::span<const ValueId> operands, ValueId result, const LoweringBuilder& builder,
-                  LoweredCall& call) {
-  const OperandDescriptor& descriptor = builder.descriptor(result);
-  std::vector<std::vector<uint32_t>> strides;
-  for (ValueId operand : operands) {
-    strides.push_back(BroadcastStrides(builder.descriptor(operand).shape(), descriptor.shape()));
-  }
-  std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(descriptor.shape(), strides));
-  call.parameters = {NarrowCast<uint32_t>(descriptor.element_count()),
-                     static_cast<uint32_t>(dimensions.size()), 0, 0};
-  AppendDimensions(dimensions, call.parameters);
-  call.specialization.push_back(RankConstant(dimensions));
-}
-
 uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
   uint64_t bytes = builder.descriptor(node.results[0]).byte_length();
   for (ValueId operand : node.operands) bytes += builder.descriptor(operand).byte_length();
@@ -279,10 +337,9 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(operand_type),
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
-  SetBroadcast(node.operands, node.results[0], builder, call);
   call.invocations = StoreUnits(result);
   call.cost = BytesTouched(node, builder);
-  builder.AddCall(std::move(call));
+  AddBroadcastCall(std::move(call), builder);
   return {};
 }
 
@@ -295,10 +352,9 @@ Status LowerWhere(const Node& node, LoweringBuilder& builder) {
                   {node.operands[1], false},
                   {node.operands[2], false},
                   {node.results[0], true}};
-  SetBroadcast(node.operands, node.results[0], builder, call);
   call.invocations = StoreUnits(result);
   call.cost = BytesTouched(node, builder);
-  builder.AddCall(std::move(call));
+  AddBroadcastCall(std::move(call), builder);
   return {};
 }
 
@@ -314,10 +370,10 @@ Status LowerCast(const Node& node, LoweringBuilder& builder) {
   call.specialization = {static_cast<uint32_t>(operand.data_type()),
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {NarrowCast<uint32_t>(result.element_count())};
+  call.parameters = {0};
   call.invocations = StoreUnits(result);
   call.cost = BytesTouched(node, builder);
-  builder.AddCall(std::move(call));
+  AddFlatCall(call, builder);
   return {};
 }
 

@@ -16,6 +16,9 @@ namespace webnnd::service {
 struct LoweredBuffer {
   ValueId value = kNoValue;
   bool written = false;
+  // The bytes of the value that the call touches: offset is a multiple of kBufferAlignment.
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // 0: all that follow.
 };
 
 // A kernel call on values; the memory planner turns it into a KernelCall (service/plan/plan.h,

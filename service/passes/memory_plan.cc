@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/limits.h"
 
 namespace webnnd::service {
 namespace {
@@ -143,11 +144,20 @@ class Planner {
     for (LoweredCall& call : lowered_.calls()) {
       std::vector<BufferRef> buffers;
       for (const LoweredBuffer& buffer : call.buffers) {
-        buffers.push_back(Refer(buffer.value, buffer.written));
+        BufferRef whole = Refer(buffer.value, buffer.written);
+        CHECK(buffer.offset % kBufferAlignment == 0 && buffer.offset <= whole.bytes &&
+              buffer.bytes <= whole.bytes - buffer.offset);
+        whole.offset += buffer.offset;
+        whole.bytes = buffer.bytes != 0 ? buffer.bytes : whole.bytes - buffer.offset;
+        if (whole.bytes > limits::kBindingBytesMax) {
+          return NotSupportedError("{}: a tensor ({} bytes) is larger than a kernel can take ({})",
+                                   call.label, whole.bytes, limits::kBindingBytesMax);
+        }
+        buffers.push_back(whole);
       }
       AddCall(std::move(call), std::move(buffers));
     }
-    for (uint32_t index : copied_outputs_) CopyOutput(index);
+    for (uint32_t index : copied_outputs_) TRY(CopyOutput(index));
     for (const Graph::Input& input : graph_.inputs) {
       compiled_.plan.input_bytes.push_back(BufferBytes(graph_.values[input.value].descriptor));
     }
@@ -167,12 +177,17 @@ class Planner {
                                     false, call.cost, std::move(call.label)});
   }
 
-  void CopyOutput(uint32_t index) {
+  Status CopyOutput(uint32_t index) {
     ValueId value = graph_.outputs[index].value;
     uint64_t bytes = BufferBytes(graph_.values[value].descriptor);
+    if (bytes > limits::kBindingBytesMax) {
+      return NotSupportedError("the output ({}, {} bytes) is larger than a kernel can copy ({})",
+                               graph_.outputs[index].name, bytes, limits::kBindingBytesMax);
+    }
     LoweredCall call = MakeCopyCall(graph_, value, value);
     AddCall(std::move(call),
             {Refer(value, false), {BufferSpace::kOutput, index, 0, bytes, /*written=*/true}});
+    return {};
   }
 
   BufferRef Refer(ValueId value, bool written) {

@@ -45,10 +45,7 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
 
 const AdapterInfo& Device::adapter() const { return impl_->logical().adapter().info; }
 
-uint64_t Device::max_tensor_bytes() const {
-  return std::min<uint64_t>(impl_->logical().adapter().limits.maxStorageBufferRange,
-                            limits::kTensorBytesMax);
-}
+uint64_t Device::max_tensor_bytes() const { return limits::kTensorBytesMax; }
 
 Status Device::WarmUp() {
   // Any shader does: with all parameters zero it does nothing.
