@@ -280,9 +280,9 @@ void Connection::Run() {
     std::lock_guard lock(end_mutex_);
     end_reason_ = reason;
   }
-  events_.on_end(reason);
-  // After on_end, so that whoever sees it also finds the event.
+  // Before the event, so that whoever hears of it finds the connection ended.
   ended_.store(true, std::memory_order_release);
+  events_.on_end(reason);
 }
 
 bool Connection::ReadOnce(std::string* reason) {
