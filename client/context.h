@@ -68,14 +68,15 @@ class Context {
 
   // The tensor's bytes after all that was called before.
   Future<std::vector<std::byte>> ReadTensor(const Tensor& tensor);
-  // Bring your own buffer: `destination` must stay alive until the future completes, and have exactly
-  // the tensor's byte length (the draft's "validate buffer with descriptor").
+  // Bring your own buffer: `destination` must stay alive until the future completes, and have
+  // exactly the tensor's byte length (the draft's "validate buffer with descriptor").
   Future<void> ReadTensor(const Tensor& tensor, std::span<std::byte> destination);
 
   // Runs the graph. Names must be exactly the graph's; types and shapes equal; no tensor twice.
   Result<void> Dispatch(Graph& graph, const NamedTensors& inputs, const NamedTensors& outputs);
 
-  // The operators, data types and ranks that the service supports, member by member as in the draft.
+  // The operators, data types and ranks that the service supports, member by member as in the
+  // draft.
   const OpSupportLimits& op_support_limits() const;
   // Whether the device is a GPU (false on a CPU implementation of Vulkan).
   bool accelerated() const;

@@ -46,8 +46,8 @@ class GraphBuilder {
 
 #include "client/generated/graph_builder_methods.inc"
 
-  // Any operator by its kind: slots as in its signature (webidl/generated/signatures.h), nullptr for
-  // an absent optional operand. What the generated methods call.
+  // Any operator by its kind: slots as in its signature (webidl/generated/signatures.h), nullptr
+  // for an absent optional operand. What the generated methods call.
   Result<std::vector<Operand>> AddOperator(webnnd::webidl::OperatorKind kind,
                                            std::span<const Operand* const> slots,
                                            webnnd::webidl::OperatorAttributes attributes,

@@ -13,8 +13,8 @@ using webnnd::webidl::OperandDataType;
 using webnnd::webidl::OperandDescriptor;
 using webnnd::webidl::Shape;
 
-// A cheap copyable handle. It names its builder by a number that is never reused, so that an operand
-// of another builder is told apart even after that one is gone.
+// A cheap copyable handle. It names its builder by a number that is never reused, so that an
+// operand of another builder is told apart even after that one is gone.
 class Operand {
  public:
   OperandDataType data_type() const { return descriptor_->data_type(); }
