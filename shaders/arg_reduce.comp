@@ -44,7 +44,7 @@ uvec2 ComputeElement(uint e) {
   uint base = outer * axis * inner.x + (e - outer * inner.x);
   uint step = together ? gl_WorkGroupSize.x : 1u;
   Candidate best = Candidate(VALUE(0), kNoIndex);
-  for (uint i = together ? gl_LocalInvocationID.x : 0u; i < axis; i += step) {
+  LONG_LOOP(i, together ? gl_LocalInvocationID.x : 0u, axis, step) {
     VALUE x = LOAD(1, kOperandType, base + i * inner.x);
     if (best.index == kNoIndex || Beats(x, best.value)) best = Candidate(x, i);
   }

@@ -23,7 +23,7 @@ shared VALUE stretch_sums[gl_WorkGroupSize.x];
 // The sum of all elements before `first`, to which the other invocations contribute.
 VALUE SumBefore(uint base, uint first, uint end) {
   VALUE sum = VALUE(0);
-  for (uint k = first; k < end; ++k) sum += LOAD(1, kType, Element(base, k));
+  LONG_LOOP(k, first, end, 1u) sum += LOAD(1, kType, Element(base, k));
   stretch_sums[gl_LocalInvocationID.x] = sum;
   barrier();
   VALUE before = VALUE(0);
@@ -33,7 +33,7 @@ VALUE SumBefore(uint base, uint first, uint end) {
 }
 
 void ComputeStretch(uint base, uint first, uint end, VALUE sum) {
-  for (uint k = first; k < end; ++k) {
+  LONG_LOOP(k, first, end, 1u) {
     uint e = Element(base, k);
     VALUE x = LOAD(1, kType, e);
     VALUE next = sum + x;

@@ -2,8 +2,9 @@
 //
 // Parameters: 0 elements of the result; 1 operand elements for each; 2 rank of the kept and 3 of
 // the reduced dimensions, which follow from uvec4 1 on (strided.glsl; strides of slot 1 in x).
-// Specialisation constants: 1 operation (operations.inc), 2 data type, 3 whether a workgroup
-// shares one element of the result.
+// Specialisation constants: 1 operation (operations.inc), 2 data type of the operand, 3 whether a
+// workgroup shares one element of the result, 4 data type of the result, 5 rank of the reduced
+// dimensions (0: parameter 3).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -16,6 +17,8 @@
 layout(constant_id = 1) const uint kOperation = 0u;
 layout(constant_id = 2) const uint kType = 0u;
 layout(constant_id = 3) const uint kByWorkgroup = 0u;
+layout(constant_id = 4) const uint kResultType = 0u;
+layout(constant_id = 5) const uint kReducedRank = 0u;
 
 READ_SLOT(1)
 WRITE_SLOT(2)
@@ -99,12 +102,12 @@ VALUE Accumulate(uint operation, uint base, uint count, uint first, uint step, V
   uint dimensions = 1u + 2u * P(2);
   uint rank = P(3);
   VALUE total = Identity(operation);
-  for (uint r = first; r < count;) {
+  for (uint start = first; start < count; start += kBlock * step) {
     VALUE block = Identity(operation);
-    for (uint k = 0u; k < kBlock && r < count; ++k) {
-      VALUE x = LOAD(1, kType, base + StridedOffsets(r, dimensions, rank).x);
-      block = Combine(operation, block, Map(operation, x, shift));
-      r += step;
+    uint end = min(start + kBlock * step, count);
+    LONG_LOOP(r, start, end, step) {
+      uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
+      block = Combine(operation, block, Map(operation, LOAD(1, kType, from), shift));
     }
     total = Combine(operation, total, block);
   }
@@ -128,13 +131,13 @@ uvec2 ComputeElement(uint e) {
 #endif
   VALUE total = Accumulate(kOperation, base, count, first, step, shift);
   if (together) total = FoldOperation(total);
-  return Encode(Finish(total, count, shift), kType);
+  return Encode(Finish(total, count, shift), kResultType);
 }
 
 void main() {
   if (kByWorkgroup != 0u) {
-    STORE_ELEMENTS_BY_WORKGROUP(2, kType, P(0), ComputeElement);
+    STORE_ELEMENTS_BY_WORKGROUP(2, kResultType, P(0), ComputeElement);
   } else {
-    STORE_ELEMENTS(2, kType, P(0), ComputeElement);
+    STORE_ELEMENTS(2, kResultType, P(0), ComputeElement);
   }
 }

@@ -32,10 +32,10 @@ float ComputeElement(Row row, uint e) {
 // A row of float16 that lies in one piece: words, of which neighbours write the rest at its ends.
 void StoreHalves(Row row, uint first, uint step) {
   uint end = row.base + row.size;
-  for (uint word = (row.base >> 1) + first; 2u * word < end; word += step) {
+  LONG_LOOP(word, (row.base >> 1) + first, (end + 1u) >> 1, step) {
     uint bits = 0u;
     uint mask = 0u;
-    for (uint k = 0u; k < 2u; ++k) {
+    [[unroll]] for (uint k = 0u; k < 2u; ++k) {
       uint e = 2u * word + k;
       if (e >= row.base && e < end) {
         bits |= FloatToHalf(ComputeElement(row, e)) << (16u * k);
@@ -53,12 +53,12 @@ void StoreHalves(Row row, uint first, uint step) {
 void ComputeRow(uint index, uint first, uint step) {
   const bool together = kByWorkgroup != 0u;
   Row row = Row(RowBase(index), P(1), P(4), -INFINITY, 1.0);
-  for (uint k = first; k < row.size; k += step) {
+  LONG_LOOP(k, first, row.size, step) {
     row.greatest = Max(row.greatest, LOAD(1, kType, row.base + k * row.stride));
   }
   if (together) row.greatest = FoldMax(row.greatest);
   float sum = 0.0;
-  for (uint k = first; k < row.size; k += step) {
+  LONG_LOOP(k, first, row.size, step) {
     sum += Exp(LOAD(1, kType, row.base + k * row.stride) - row.greatest);
   }
   if (together) sum = FoldSum(sum);
@@ -67,7 +67,7 @@ void ComputeRow(uint index, uint first, uint step) {
     StoreHalves(row, first, step);
     return;
   }
-  for (uint k = first; k < row.size; k += step) {
+  LONG_LOOP(k, first, row.size, step) {
     uint e = row.base + k * row.stride;
     uvec2 raw = Encode(ComputeElement(row, e), kType);
     STORE_ROW_ELEMENT(2, kType, e, raw);

@@ -16,25 +16,30 @@
 #define STRIDED_RANK 0u
 #endif
 
-uvec4 StridedOffsets(uint index, uint first, uint rank) {
+// `constant_rank` is as STRIDED_RANK.
+uvec4 StridedOffsetsOfRank(uint index, uint first, uint constant_rank, uint rank) {
   uvec4 offsets = uvec4(0u);
   uint rest = index;
-#define STRIDED_STEP(d)                                          \
-  {                                                              \
-    uvec4 size = P4(first + 2u * (d));                           \
-    uint outer = Divide(rest, size.xyz);                         \
+#define STRIDED_STEP(d)                                             \
+  {                                                                 \
+    uvec4 size = P4(first + 2u * (d));                              \
+    uint outer = Divide(rest, size.xyz);                            \
     offsets += (rest - outer * size.x) * P4(first + 2u * (d) + 1u); \
-    rest = outer;                                                \
+    rest = outer;                                                   \
   }
-  if (STRIDED_RANK == 0u) {
+  if (constant_rank == 0u) {
     for (uint d = rank - 1u; d > 0u; --d) STRIDED_STEP(d)
   } else {
-    if (STRIDED_RANK > 3u) STRIDED_STEP(3u)
-    if (STRIDED_RANK > 2u) STRIDED_STEP(2u)
-    if (STRIDED_RANK > 1u) STRIDED_STEP(1u)
+    if (constant_rank > 3u) STRIDED_STEP(3u)
+    if (constant_rank > 2u) STRIDED_STEP(2u)
+    if (constant_rank > 1u) STRIDED_STEP(1u)
   }
 #undef STRIDED_STEP
   return offsets + rest * P4(first + 1u);
+}
+
+uvec4 StridedOffsets(uint index, uint first, uint rank) {
+  return StridedOffsetsOfRank(index, first, STRIDED_RANK, rank);
 }
 
 #endif  // WEBNND_SHADERS_STRIDED_GLSL_

@@ -10,6 +10,7 @@
 #define WEBNND_SHADERS_TENSOR_GLSL_
 
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_control_flow_attributes : require
 
 // Compute classes (-DCOMPUTE=...): the type in which a module calculates.
 #define COMPUTE_NONE 0    // Moves raw bits only.
@@ -42,6 +43,14 @@ layout(set = 0, binding = 0, std140) uniform Parameters { uvec4 words[64]; } par
 // The same where a workgroup shares one unit of work.
 #define WORKGROUP_STRIDE_LOOP(row, count) \
   for (uint row = gl_WorkGroupID.x; row < (count); row += gl_NumWorkGroups.x)
+
+// for (i = first; i < end; i += step) for loops that may be long: lavapipe leaves a loop after 65535
+// iterations, counted over all loops of an invocation, and those unrolled here count as one.
+#define LONG_LOOP_UNROLL 8u  // kLongLoopUnroll of service/passes/kernel_parameters.h.
+#define LONG_LOOP(i, first, end, step)                                                            \
+  for (uint i##_block = (first); i##_block < (end); i##_block += LONG_LOOP_UNROLL * (step))       \
+    [[unroll]] for (uint i##_turn = 0u, i = i##_block; i##_turn < LONG_LOOP_UNROLL;               \
+                    ++i##_turn, i += (step)) if (i < (end))
 
 // log2 of the bits of an element.
 uint BitsLog2(uint type) {

@@ -69,6 +69,13 @@ void AppendDimensions(std::span<const StridedDimension> dimensions,
 // STRIDED_RANK of shaders/strided.glsl for these dimensions.
 uint32_t RankConstant(std::span<const StridedDimension> dimensions);
 
+// Iterations that one invocation may take in all its loops: lavapipe leaves them, silently, after
+// 65535. Iterations of LONG_LOOP (shaders/tensor.glsl) count kLongLoopUnroll at a time.
+inline constexpr uint64_t kInvocationIterationsMax = 60000;
+inline constexpr uint32_t kLongLoopUnroll = 8;
+// The least number of invocations of a workgroup (specialisation constant 0) on any device.
+inline constexpr uint32_t kLocalSizeMin = 8;
+
 // Words that the elements take, for costs and word-wise kernels.
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor);
 // Units that STORE_ELEMENTS of shaders/tensor.glsl writes: one per word, or per element of 64 bits.

@@ -1,9 +1,11 @@
 #include "service/passes/lower_reduce.h"
 
+#include <algorithm>
 #include <span>
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/limits.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -114,41 +116,127 @@ LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view
   return call;
 }
 
+uint64_t ElementsOf(std::span<const StridedDimension> dimensions) {
+  uint64_t count = 1;
+  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+  return count;
+}
+
+// What one call of reduce.comp does.
+struct Reduction {
+  ReduceOperation operation{};
+  ValueId source = kNoValue;
+  std::vector<StridedDimension> kept;  // strides[0]: of the source.
+  std::vector<StridedDimension> reduced;
+};
+
+// Elements that one call may fold to one, so that an invocation of the workgroup that shares them
+// stays within kInvocationIterationsMax. It loops over them at most twice.
+uint64_t ReducedMax(std::span<const StridedDimension> reduced) {
+  uint64_t loops = kInvocationIterationsMax * kLocalSizeMin / 2;
+  // The loop over blocks takes an iteration for many; without a constant rank, each element has a
+  // loop over its dimensions.
+  if (RankConstant(reduced) != 0) return loops * (kLongLoopUnroll - 1);
+  return loops / (reduced.size() + 1);
+}
+
+void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(reduction.source);
+  const OperandDescriptor& result = builder.descriptor(result_value);
+  auto outputs = NarrowCast<uint32_t>(ElementsOf(reduction.kept));
+  auto length = NarrowCast<uint32_t>(ElementsOf(reduction.reduced));
+  bool shares_row = SharesRow(length, outputs, reduction.reduced.back().strides[0]);
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
+  call.specialization = {
+      static_cast<uint32_t>(reduction.operation), static_cast<uint32_t>(input.data_type()),
+      shares_row, static_cast<uint32_t>(result.data_type()), RankConstant(reduction.reduced)};
+  call.buffers = {{reduction.source, false}, {result_value, true}};
+  call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
+                     static_cast<uint32_t>(reduction.reduced.size())};
+  AppendDimensions(reduction.kept, call.parameters);
+  AppendDimensions(reduction.reduced, call.parameters);
+  SetRows(call, StoreUnits(result), shares_row);
+  call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
+  builder.AddCall(std::move(call));
+}
+
+// How a reduction works on parts, and how their results then become one.
+struct PartialOperations {
+  ReduceOperation part;
+  ReduceOperation whole;
+};
+PartialOperations PartsOf(ReduceOperation operation) {
+  switch (operation) {
+    case ReduceOperation::kL1:
+    case ReduceOperation::kSumSquare:
+      return {operation, ReduceOperation::kSum};
+    case ReduceOperation::kLogSum:
+      return {ReduceOperation::kSum, operation};
+    default:  // Parts are equally long, so that means have one weight.
+      return {operation, operation};
+  }
+}
+
+// Adds a call that folds runs of the last reduced dimension; what is left to do on its results.
+Result<Reduction> ReduceInPart(Reduction reduction, LoweringBuilder& builder) {
+  StridedDimension last = reduction.reduced.back();
+  uint32_t run =
+      static_cast<uint32_t>(std::min<uint64_t>(last.size, ReducedMax(reduction.reduced)));
+  while (last.size % run != 0) --run;
+  if (run == 1) {
+    return NotSupportedError("a reduced dimension ({}) is long and has no divisor", last.size);
+  }
+  PartialOperations operations = PartsOf(reduction.operation);
+  auto outputs = NarrowCast<uint32_t>(ElementsOf(reduction.kept));
+  auto parts = NarrowCast<uint32_t>(ElementsOf(reduction.reduced) / run);
+
+  Reduction part = reduction;
+  part.operation = operations.part;
+  part.reduced = {{run, last.strides}};
+  // The parts of one element of the result follow each other.
+  part.kept.insert(part.kept.end(), reduction.reduced.begin(), reduction.reduced.end() - 1);
+  part.kept.push_back({last.size / run, {last.strides[0] * run}});
+  part.kept = Coalesce(part.kept);
+  OperandDataType type = builder.descriptor(reduction.source).data_type();
+  if (type == OperandDataType::kFloat16) type = OperandDataType::kFloat32;
+  const uint32_t shape[] = {outputs, parts};
+  ASSIGN_OR_RETURN(auto descriptor,
+                   OperandDescriptor::Create(type, std::span<const uint32_t>(shape)));
+  ValueId partial = builder.AddTemporary(std::move(descriptor));
+  AddReduceCall(part, partial, builder);
+  return Reduction{operations.whole, partial, {{outputs, {parts}}}, {{parts, {1}}}};
+}
+
+// `passes` loops of an invocation over its share of an axis.
+Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes) {
+  uint64_t at_once = uint64_t{kLongLoopUnroll} * (shares_row ? kLocalSizeMin : 1);
+  if (passes * DivideRoundingUp<uint64_t>(view.axis, at_once) > kInvocationIterationsMax) {
+    return NotSupportedError("the axis ({}) is longer than a kernel loops over", view.axis);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::ReduceAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  const OperandDescriptor& result = builder.descriptor(node.results[0]);
   std::vector<bool> is_reduced(input.rank(), !attributes.axes.has_value());
   for (uint32_t axis : attributes.axes.value_or(std::vector<uint32_t>())) is_reduced[axis] = true;
 
   std::vector<uint32_t> strides = PackedStrides(input.shape());
-  std::vector<StridedDimension> kept;
-  std::vector<StridedDimension> reduced;
-  uint32_t length = 1;
+  Reduction reduction{.operation = ReduceOperationOf(node.kind), .source = node.operands[0]};
   for (uint32_t d = 0; d < input.rank(); ++d) {
-    uint32_t size = input.shape()[d];
-    if (is_reduced[d]) length *= size;
-    (is_reduced[d] ? reduced : kept).push_back({size, {strides[d]}});
+    auto& dimensions = is_reduced[d] ? reduction.reduced : reduction.kept;
+    dimensions.push_back({input.shape()[d], {strides[d]}});
   }
-  kept = Coalesce(kept);
-  reduced = Coalesce(reduced);
-
-  auto outputs = NarrowCast<uint32_t>(result.element_count());
-  bool shares_row = SharesRow(length, outputs, reduced.back().strides[0]);
-  auto type = static_cast<uint32_t>(input.data_type());
-  LoweredCall call;
-  call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
-  call.specialization = {static_cast<uint32_t>(ReduceOperationOf(node.kind)), type, shares_row};
-  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {outputs, length, static_cast<uint32_t>(kept.size()),
-                     static_cast<uint32_t>(reduced.size())};
-  AppendDimensions(kept, call.parameters);
-  AppendDimensions(reduced, call.parameters);
-  SetRows(call, StoreUnits(result), shares_row);
-  call.cost = input.byte_length() + result.byte_length();
-  builder.AddCall(std::move(call));
+  reduction.kept = Coalesce(reduction.kept);
+  reduction.reduced = Coalesce(reduction.reduced);
+  while (ElementsOf(reduction.reduced) > ReducedMax(reduction.reduced)) {
+    ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, builder));
+  }
+  AddReduceCall(reduction, node.results[0], builder);
   return {};
 }
 
@@ -158,6 +246,7 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
+  TRY(CheckLoops(view, shares_row, /*passes=*/1));
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
   call.specialization = {node.kind == OperatorKind::kArgMax,
@@ -178,6 +267,7 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   // Sharing a row reads it twice.
   bool shares_row = view.axis >= 128 && view.rows < 64;
+  TRY(CheckLoops(view, shares_row, /*passes=*/2));
   LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
                                   node, view, shares_row);
   call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, attributes.exclusive,
@@ -191,6 +281,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
+  TRY(CheckLoops(view, shares_row, /*passes=*/3));
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
   call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row};
   builder.AddCall(std::move(call));

@@ -193,6 +193,23 @@ TEST(LowerReduce, LongRows_MatchReference) {
   ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {40, 7, 30}, 12), {{0, 2}});
 }
 
+// More elements than one call folds: in parts, the last ones in one.
+TEST(LowerReduce, VeryLongRows_MatchReference) {
+  HostTensor input = RandomTensor(kFloat, {2, 1500, 1200}, 31);
+  for (OperatorKind kind : kSumsOfAnySign) ExpectReduces(kind, input, std::vector<uint32_t>{1, 2});
+  ExpectReduces(OperatorKind::kReduceMax, input, std::nullopt);
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kHalf, {1900000}, 32), std::nullopt);
+  HostTensor ones = HostTensor::Create(OperandDataType::kInt64, {4000000}, {1});
+  ExpectReduces(OperatorKind::kReduceSum, ones, std::nullopt);
+}
+
+TEST(LowerReduce, LongPrimeDimension_IsRefused) {
+  HostTensor input = HostTensor::Create(OperandDataType::kInt32, {3000017}, {1});
+  auto result = RunNode(OperatorKind::kReduceSum, {input}, webidl::ReduceAttributes{});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
+}
+
 TEST(LowerReduce, RankEight_MatchesReference) {
   HostTensor input = RandomTensor(kFloat, {2, 3, 2, 1, 3, 2, 2, 3}, 13);
   ExpectReduces(OperatorKind::kReduceSum, input, {{0, 2, 4, 6}});
@@ -318,6 +335,14 @@ TEST(LowerArgReduce, LogitsOfOneToken_MatchReference) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {1, 1, 32003}, 25), 2);
 }
 
+TEST(LowerArgReduce, VeryLongAxis_FindsTheLast) {
+  Values values(1000000, 0);
+  values.back() = 1;
+  HostTensor input = HostTensor::Create(kFloat, {1000000}, values);
+  EXPECT_EQ(RunOne(OperatorKind::kArgMax, {input}, webidl::ArgMinMaxAttributes{}).Values(),
+            Values{999999});
+}
+
 TEST(LowerArgReduce, Ties_GiveTheFirst) {
   Values values(100, 3);
   values[0] = 1;
@@ -416,6 +441,13 @@ TEST(LowerCumulativeSum, LongRows_MatchReference) {
   ExpectCumulativeSum(RandomTensor(kFloat, {1, 2, 1, 2, 3, 2, 1, 2}, 32), 4, false, false);
 }
 
+TEST(LowerCumulativeSum, VeryLongAxis_ReachesItsEnd) {
+  HostTensor ones = HostTensor::Create(OperandDataType::kInt32, {500000}, {1});
+  Values sums =
+      RunOne(OperatorKind::kCumulativeSum, {ones}, webidl::CumulativeSumAttributes{}).Values();
+  EXPECT_EQ(sums.back(), 500000);
+}
+
 TEST(LowerCumulativeSum, AxisBeyondRank_IsRefused) {
   EXPECT_FALSE(RunNode(OperatorKind::kCumulativeSum, {RandomTensor(kFloat, {2}, 33)},
                        webidl::CumulativeSumAttributes{.axis = 1})
@@ -461,6 +493,21 @@ TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
                                webidl::SoftmaxAttributes{.axis = 0});
     for (long double value : result.Values()) EXPECT_TRUE(std::isnan(value));
   }
+}
+
+TEST(LowerSoftmax, VocabularyOfManyTokens_SumsToOne) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    HostTensor scores = HostTensor::Create(type, {1, 262144}, {0.5L});
+    Values shares = RunOne(OperatorKind::kSoftmax, {scores}, webidl::SoftmaxAttributes{1}).Values();
+    for (long double share : shares) ASSERT_NEAR(static_cast<double>(share * 262144), 1, 0.04);
+  }
+}
+
+TEST(LowerSoftmax, AxisBeyondTheLoops_IsRefused) {
+  HostTensor scores = HostTensor::Create(kHalf, {1, 4000000}, {0});
+  auto result = RunNode(OperatorKind::kSoftmax, {scores}, webidl::SoftmaxAttributes{1});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
 }
 
 TEST(LowerSoftmax, IntegerOperand_IsRefused) {
