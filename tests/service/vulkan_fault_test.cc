@@ -38,7 +38,10 @@ Status RunScenario(std::shared_ptr<Device> device) {
 
 class FaultTest : public testing::TestWithParam<bool> {
  protected:
-  void SetUp() override { messages_before_ = Device::ValidationMessageCount(); }
+  void SetUp() override {
+    KeepDriversLoaded();
+    messages_before_ = Device::ValidationMessageCount();
+  }
   void TearDown() override {
     ClearFault();
     EXPECT_EQ(Device::ValidationMessageCount(), messages_before_);

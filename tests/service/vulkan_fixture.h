@@ -13,8 +13,17 @@
 
 #include "base/result.h"
 #include "service/vulkan/device.h"
+#include "service/vulkan/instance.h"
 
 namespace webnnd::service {
+
+// Loads the drivers for the rest of the process. Each unloading would lose what a driver's globals
+// point to (LeakSanitizer tells), and each loading takes tens of milliseconds.
+inline void KeepDriversLoaded() {
+  static const auto* instance =
+      new Result<std::shared_ptr<Instance>>(Instance::Create(/*validation=*/false));
+  EXPECT_TRUE(instance->ok()) << instance->error().ToString();
+}
 
 inline uint32_t FirstUsableAdapter(const DeviceOptions& options) {
   auto adapters = ListAdapters(options);
@@ -32,6 +41,7 @@ class VulkanTest : public testing::Test {
   static constexpr bool kValidation = true;
 
   void SetUp() override {
+    KeepDriversLoaded();
     messages_before_ = Device::ValidationMessageCount();
     DeviceOptions options;
     options.validation = kValidation;
