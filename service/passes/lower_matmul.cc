@@ -68,7 +68,12 @@ bool LoadsFour(const Product& product, bool transposed) {
   return true;
 }
 
-void AddProductCall(const Product& product, LoweringBuilder& builder) {
+Status AddProductCall(const Product& product, LoweringBuilder& builder) {
+  // The kernels take kUnroll (matmul.comp) elements along k at a time.
+  if (product.depth / 8 > kInvocationIterationsMax) {
+    return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
+                             product.depth);
+  }
   uint32_t matrices = 1;
   for (const StridedDimension& dimension : product.batch) matrices *= dimension.size;
   bool transposed = IsTransposed(product);
@@ -105,6 +110,7 @@ void AddProductCall(const Product& product, LoweringBuilder& builder) {
                      DivideRoundingUp(product.columns, kernel.columns);
   call.cost = uint64_t{matrices} * product.rows * product.columns * product.depth;
   builder.AddCall(std::move(call));
+  return {};
 }
 
 std::span<const uint32_t> BatchOf(const Shape& shape) {
@@ -149,8 +155,7 @@ Status LowerMatmul(const Node& node, LoweringBuilder& builder) {
       BatchStrides(BatchOf(b), batch, product.depth * product.columns)};
   product.batch = Coalesce(MakeDimensions(batch, strides));
   JoinBatchToRows(product);
-  AddProductCall(product, builder);
-  return {};
+  return AddProductCall(product, builder);
 }
 
 Status LowerGemm(const Node& node, LoweringBuilder& builder) {
@@ -177,8 +182,7 @@ Status LowerGemm(const Node& node, LoweringBuilder& builder) {
   product.alpha = attributes.alpha;
   product.beta = attributes.beta;
   product.batch = {StridedDimension()};
-  AddProductCall(product, builder);
-  return {};
+  return AddProductCall(product, builder);
 }
 
 }  // namespace webnnd::service
