@@ -58,9 +58,11 @@ std::vector<double> MeasureMultiplyAdds(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     double seconds = TimeOnAllCores([&](unsigned, unsigned) {
       Floats chains[kChains];
-      for (auto& chain : chains) chain = Floats{} + 1.0f;
+      for (int i = 0; i < kChains; ++i) chains[i] = Floats{} + static_cast<float>(i);
       Floats factor = Floats{} + 0.999f;
       Floats addend = Floats{} + 0.001f;
+      // The compiler must neither know the values nor join the chains.
+      asm volatile("" : "+m"(chains), "+m"(factor), "+m"(addend));
       for (int step = 0; step < kSteps; ++step) {
         for (auto& chain : chains) chain = chain * factor + addend;
       }
