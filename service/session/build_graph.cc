@@ -11,8 +11,9 @@ namespace {
 // Runs plans for constant folding, with the kernels of the device. Its results live as long as it.
 class DeviceEvaluator : public ConstantEvaluator {
  public:
-  DeviceEvaluator(std::shared_ptr<Device> device, std::vector<std::shared_ptr<Buffer>> buffers)
-      : device_(std::move(device)), buffers_(std::move(buffers)) {}
+  DeviceEvaluator(std::shared_ptr<Device> device, std::shared_ptr<DeviceQuota> quota,
+                  std::vector<std::shared_ptr<Buffer>> buffers)
+      : device_(std::move(device)), quota_(std::move(quota)), buffers_(std::move(buffers)) {}
 
   Result<uint32_t> Evaluate(const Plan& plan,
                             const std::vector<uint32_t>& constant_buffers) override {
@@ -22,7 +23,9 @@ class DeviceEvaluator : public ConstantEvaluator {
     }
     ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
                      Executable::Create(device_, plan, Select(constant_buffers)));
-    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output, device_->Allocate(plan.output_bytes[0]));
+    // A graph can fold one constant many times over, so the results count like any other memory.
+    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output,
+                     AllocateWithinQuota(*device_, quota_, plan.output_bytes[0]));
     ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
                      Binding::Create(std::move(executable), {}, {output}));
     TRY(timeline_->Dispatch(std::move(binding)));
@@ -42,6 +45,7 @@ class DeviceEvaluator : public ConstantEvaluator {
 
  private:
   std::shared_ptr<Device> device_;
+  std::shared_ptr<DeviceQuota> quota_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
   std::unique_ptr<Timeline> timeline_;
 };
@@ -57,7 +61,7 @@ Status Build(BuildRequest& request) {
   for (const Graph::Output& output : checked.outputs) {
     graph.outputs.push_back({output.name, checked.values[output.value].descriptor});
   }
-  DeviceEvaluator evaluator(request.device, std::move(buffers));
+  DeviceEvaluator evaluator(request.device, request.quota, std::move(buffers));
   ASSIGN_OR_RETURN(
       CompiledGraph compiled,
       CompileGraph(std::move(checked), {.constant_folding = graph.context->options.constant_folding,
