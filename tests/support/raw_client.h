@@ -57,7 +57,7 @@ class RawClient {
     EXPECT_TRUE(message.has_value()) << "the session ends before the expected message";
     return message ? std::move(*message) : Message{};
   }
-  // The session must end, and say why: the reason.
+  // The session must end, and say why: the reason. What its other threads still sent is dropped.
   std::string ExpectGoodbye();
 
   std::span<std::byte> up() { return {up_.data(), up_.size()}; }
@@ -80,6 +80,7 @@ class RawClient {
 
 // Payload of floats, inline.
 Payload InlineFloats(const std::vector<float>& values);
+WireDescriptor Describe(webidl::OperandDataType type, const webidl::Shape& shape);
 // The descriptor float32[count].
 WireDescriptor Floats(uint32_t count);
 // The floats of an inline read.

@@ -1,0 +1,322 @@
+// Graphs: what building and dispatching refuse, and that a refusal harms nothing.
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "tests/service/session_fixture.h"
+
+namespace webnnd::service {
+namespace {
+
+using testing::HasSubstr;
+using webidl::OperatorKind;
+
+class SessionGraphTest : public SessionTest {
+ protected:
+  // Builds `operators` on the inputs 1 and 2 and expects an error that contains `text`; the session
+  // goes on.
+  Error ExpectRefused(std::vector<webidl::Operator> operators, std::vector<uint32_t> inputs,
+                      std::vector<ipc::GraphOutput> outputs, const std::string& text) {
+    Handle builder = peer().MakeBuilder();
+    peer().AddOperators(builder, std::move(operators));
+    return ExpectRefused(builder, std::move(inputs), std::move(outputs), text);
+  }
+  Error ExpectRefused(Handle builder, std::vector<uint32_t> inputs,
+                      std::vector<ipc::GraphOutput> outputs, const std::string& text) {
+    auto built = peer().Build(builder, peer().NewHandle(), std::move(inputs), std::move(outputs));
+    EXPECT_TRUE(built.error.has_value()) << "the graph is built";
+    if (!built.error) return InternalError("the graph is built");
+    EXPECT_THAT(built.error->message(), HasSubstr(text));
+    peer().ExpectWorks();
+    return *built.error;
+  }
+  static webidl::Operator Add(uint32_t a, uint32_t b, uint32_t result) {
+    return Peer::Binary(OperatorKind::kAdd, a, b, result);
+  }
+};
+
+TEST_F(SessionGraphTest, ForwardReference_IsRefused) {
+  ExpectRefused({Add(1, 4, 3), Add(1, 2, 4)}, {1, 2}, {{"y", 3}}, "is used before it is defined");
+}
+
+TEST_F(SessionGraphTest, ReferenceToItself_IsRefused) {
+  ExpectRefused({Add(1, 3, 3)}, {1}, {{"y", 3}}, "is used before it is defined");
+}
+
+TEST_F(SessionGraphTest, UnknownOperand_IsRefused) {
+  ExpectRefused({Add(1, 99, 3)}, {1}, {{"y", 3}}, "is used before it is defined");
+  ExpectRefused({Add(1, 2, 3)}, {1, 2}, {{"y", 77}}, "is used before it is defined");
+  ExpectRefused({Add(1, 2, 0xffffffff)}, {1, 2}, {{"y", 0xffffffff}}, "greater than the limit");
+}
+
+TEST_F(SessionGraphTest, OperandDefinedTwice_IsRefused) {
+  ExpectRefused({Add(1, 2, 3), Add(1, 2, 3)}, {1, 2}, {{"y", 3}}, "is defined twice");
+  ExpectRefused({Add(1, 2, 1)}, {1, 2}, {{"y", 1}}, "is defined twice");
+}
+
+TEST_F(SessionGraphTest, OperandAbsentWhereItIsRequired_IsRefused) {
+  ExpectRefused({Add(1, 0, 3)}, {1}, {{"y", 3}}, "");
+  ExpectRefused({{OperatorKind::kAdd, {1}, {3}, "", webidl::NoAttributes{}}}, {1}, {{"y", 3}}, "");
+}
+
+TEST_F(SessionGraphTest, OtherNumberOfResults_IsRefused) {
+  ExpectRefused({{OperatorKind::kAdd, {1, 2}, {3, 4}, "", webidl::NoAttributes{}}}, {1, 2},
+                {{"y", 3}}, "the number of results");
+}
+
+TEST_F(SessionGraphTest, MissingInput_IsRefused) {
+  ExpectRefused({Add(1, 2, 3)}, {1}, {{"y", 3}}, "is missing from the build's inputs");
+}
+
+TEST_F(SessionGraphTest, InputThatNothingReaches_IsRefused) {
+  ExpectRefused({Add(1, 1, 3)}, {1, 2}, {{"y", 3}}, "is not reached");
+  ExpectRefused({Add(1, 2, 3)}, {1, 2, 2}, {{"y", 3}}, "is named twice");
+  ExpectRefused({Add(1, 2, 3)}, {1, 2, 3}, {{"y", 3}}, "is not an input");
+}
+
+TEST_F(SessionGraphTest, Outputs_AreChecked) {
+  ExpectRefused({Add(1, 2, 3)}, {1, 2}, {}, "no output");
+  ExpectRefused({Add(1, 2, 3)}, {1}, {{"y", 1}}, "is not the result of an operator");
+  ExpectRefused({Add(1, 2, 3)}, {1, 2}, {{"", 3}}, "name is empty");
+  ExpectRefused({Add(1, 2, 3)}, {1, 2}, {{"y", 3}, {"y", 3}}, "is used twice");
+}
+
+TEST_F(SessionGraphTest, InputNames_AreChecked) {
+  for (const char* name : {"", "a"}) {
+    Handle builder = peer().MakeBuilder();
+    peer().Send(ipc::AddInputs{builder, {{3, name, ipc::Floats(4)}}});
+    peer().AddOperators(builder, {Add(1, 2, 4)});
+    ExpectRefused(builder, {1, 2}, {{"y", 4}}, "name");
+  }
+}
+
+TEST_F(SessionGraphTest, ProductOfDimensionsThatOverflows_IsRefused) {
+  const uint32_t large = limits::kDimensionMax;
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddInputs{
+      builder,
+      {{3, "c", ipc::Describe(webidl::OperandDataType::kFloat32, {large, large, large, large})}}});
+  peer().AddOperators(builder, {Add(3, 3, 4)});
+  ExpectRefused(builder, {3}, {{"y", 4}}, "");
+
+  Handle tensor = peer().NewHandle();
+  peer().Send(ipc::CreateTensor{
+      peer().context(), tensor,
+      ipc::Describe(webidl::OperandDataType::kInt64, {65536, 65536, 65536, 65536})});
+  auto created = peer().client().Expect<ipc::TensorCreated>();
+  ASSERT_TRUE(created.error.has_value());
+  EXPECT_EQ(created.error->cause(), Cause::kValidation);
+}
+
+TEST_F(SessionGraphTest, ResultThatOverflows_IsRefused) {
+  webidl::ExpandAttributes expand{{65536, 65536, 4}};
+  ExpectRefused({{OperatorKind::kExpand, {1}, {3}, "big", expand}}, {1}, {{"y", 3}}, "");
+}
+
+TEST_F(SessionGraphTest, ShapesThatDoNotBroadcast_AreRefusedWithTheLabel) {
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddInputs{builder, {{3, "c", ipc::Floats(3)}}});
+  peer().AddOperators(builder, {{OperatorKind::kAdd, {1, 3}, {4}, "mine", webidl::NoAttributes{}}});
+  Error error = ExpectRefused(builder, {1, 3}, {{"y", 4}}, "mine");
+  EXPECT_EQ(error.cause(), Cause::kValidation);
+}
+
+TEST_F(SessionGraphTest, OperatorWithoutAKernel_IsNotSupported) {
+  Handle builder = peer().NewHandle();
+  peer().Send(ipc::CreateBuilder{peer().context(), builder});
+  peer().Send(
+      ipc::AddInputs{builder,
+                     {{1, "x", ipc::Describe(webidl::OperandDataType::kFloat32, {1, 1, 4, 4})},
+                      {2, "w", ipc::Describe(webidl::OperandDataType::kFloat32, {1, 1, 2, 2})}}});
+  peer().AddOperators(builder,
+                      {{OperatorKind::kConv2d, {1, 2, 0}, {3}, "", webidl::Conv2dAttributes{}}});
+  Error error = ExpectRefused(builder, {1, 2}, {{"y", 3}}, "conv2d");
+  EXPECT_EQ(error.cause(), Cause::kNotSupported);
+}
+
+TEST_F(SessionGraphTest, BuilderThatWasBuilt_TakesNothingMore) {
+  Handle builder = peer().MakeBuilder();
+  peer().AddOperators(builder, {Add(1, 2, 3)});
+  EXPECT_FALSE(peer().Build(builder, peer().NewHandle(), {1, 2}, {{"y", 3}}).error.has_value());
+  peer().AddOperators(builder, {Add(1, 2, 4)});
+  EXPECT_TRUE(peer().Build(builder, peer().NewHandle(), {1, 2}, {{"y", 4}}).error.has_value());
+  peer().ExpectWorks();
+}
+
+// --- Constants ----------------------------------------------------------------------------------
+
+TEST_F(SessionGraphTest, Constants_AreUsedFromEverywhere) {
+  Handle shared = peer().NewHandle();
+  peer().Send(ipc::CreateConstantTensor{peer().context(), shared, ipc::Floats(4),
+                                        ipc::InlineFloats({1, 2, 3, 4})});
+  EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstantTensor{builder, 3, shared});
+  peer().Send(ipc::AddConstant{builder, 4, ipc::Floats(4), ipc::InlineFloats({5, 5, 5, 5})});
+  peer().AddOperators(builder, {Add(3, 4, 5), Add(5, 1, 6)});
+  Handle graph = peer().NewHandle();
+  peer().Send(ipc::Build{builder, graph, {1}, {{"y", 6}}});
+  // From here on the build holds what the tensor named.
+  peer().Send(ipc::DestroyTensor{shared});
+  auto built = peer().client().Expect<ipc::GraphBuilt>();
+  ASSERT_FALSE(built.error.has_value()) << built.error->ToString();
+  EXPECT_EQ(built.kernel_count, 1u);  // The sum of constants is folded.
+  Handle x = peer().MakeTensor();
+  Handle y = peer().MakeTensor();
+  peer().Write(x, {100, 100, 100, 100});
+  peer().Dispatch(graph, {x}, {y});
+  EXPECT_EQ(peer().ReadFloats(y), (std::vector<float>{106, 107, 108, 109}));
+}
+
+TEST_F(SessionGraphTest, ConstantTensorDestroyedBefore_IsRefused) {
+  Handle shared = peer().NewHandle();
+  peer().Send(ipc::CreateConstantTensor{peer().context(), shared, ipc::Floats(4),
+                                        ipc::InlineFloats({1, 2, 3, 4})});
+  peer().Send(ipc::DestroyTensor{shared});
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstantTensor{builder, 3, shared});
+  peer().AddOperators(builder, {Add(1, 3, 4)});
+  Error error = ExpectRefused(builder, {1}, {{"y", 4}}, "was destroyed");
+  EXPECT_EQ(error.cause(), Cause::kInvalidState);
+}
+
+TEST_F(SessionGraphTest, TensorThatIsNoConstant_IsRefused) {
+  Handle tensor = peer().MakeTensor();
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstantTensor{builder, 3, tensor});
+  peer().AddOperators(builder, {Add(1, 3, 4)});
+  ExpectRefused(builder, {1}, {{"y", 4}}, "is not a constant tensor");
+}
+
+TEST_F(SessionGraphTest, ConstantTensorOfAnotherContext_IsRefused) {
+  Handle second = peer().NewHandle();
+  peer().Send(ipc::CreateContext{.context = second});
+  Handle shared = peer().NewHandle();
+  peer().Send(
+      ipc::CreateConstantTensor{second, shared, ipc::Floats(4), ipc::InlineFloats({1, 2, 3, 4})});
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstantTensor{builder, 3, shared});
+  peer().AddOperators(builder, {Add(1, 3, 4)});
+  ExpectRefused(builder, {1}, {{"y", 4}}, "is of another context");
+}
+
+TEST_F(SessionGraphTest, ConstantOfAnotherLength_IsRefused) {
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstant{builder, 3, ipc::Floats(4), ipc::InlineFloats({1, 2, 3})});
+  peer().AddOperators(builder, {Add(1, 3, 4)});
+  ExpectRefused(builder, {1}, {{"y", 4}}, "byte length");
+}
+
+TEST_F(SessionGraphTest, ConstantWhoseFileIsCutAfterwards_IsRefused) {
+  UniqueFd file = TemporaryFile({});
+  ASSERT_EQ(ftruncate(file.get(), 1 << 20), 0);
+  UniqueFd ours(dup(file.get()));
+  // A first constant from the whole file keeps the timeline busy; which of them sees the cut file
+  // is up to the clock, and neither may do harm.
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstant{builder, 3, ipc::Floats(1 << 18),
+                               ipc::FilePayload{std::move(file), 0, 1 << 20}});
+  ASSERT_EQ(ftruncate(ours.get(), 0), 0);
+  webidl::SliceAttributes slice{{0}, {4}, std::nullopt};
+  peer().AddOperators(builder, {{OperatorKind::kSlice, {3}, {4}, "", slice}, Add(1, 4, 5)});
+  auto built = peer().Build(builder, peer().NewHandle(), {1}, {{"y", 5}});
+  if (built.error) {
+    EXPECT_THAT(built.error->ToString(), HasSubstr("constant"));
+  }
+  peer().ExpectWorks();
+}
+
+// --- Dispatch -----------------------------------------------------------------------------------
+
+TEST_F(SessionGraphTest, GraphThatFailed_PoisonsWhatItWouldHaveWritten) {
+  Handle builder = peer().MakeBuilder();
+  peer().AddOperators(builder, {Add(1, 2, 3)});
+  Handle graph = peer().NewHandle();
+  // Nobody waits for the answer: the dispatch crosses it.
+  peer().Send(ipc::Build{builder, graph, {1}, {{"y", 3}}});
+  Handle a = peer().MakeTensor();
+  Handle y = peer().MakeTensor();
+  peer().Dispatch(graph, {a}, {y});
+  Error error = peer().ReadError(y);
+  EXPECT_EQ(error.cause(), Cause::kValidation);
+  EXPECT_THAT(error.ToString(), HasSubstr("dispatching the graph"));
+  EXPECT_EQ(peer().ReadFloats(a), (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST_F(SessionGraphTest, DispatchThatDoesNotFit_PoisonsItsOutputs) {
+  Handle graph = peer().MakeAddGraph();
+  Handle a = peer().MakeTensor();
+  Handle b = peer().MakeTensor();
+  Handle other = peer().MakeTensor(8);
+  std::vector<float> ones = {1, 1, 1, 1};
+  for (auto [inputs, outputs] : std::vector<std::pair<std::vector<Handle>, std::vector<Handle>>>{
+           {{a}, {b}}, {{a, other}, {b}}, {{a, a}, {b}}, {{a, b}, {b}}, {{a, other}, {b, other}}}) {
+    peer().Write(b, ones);
+    peer().Dispatch(graph, inputs, outputs);
+    EXPECT_EQ(peer().ReadError(b).cause(), Cause::kValidation);
+  }
+  peer().Write(b, ones);
+  EXPECT_EQ(peer().ReadFloats(b), ones);
+}
+
+TEST_F(SessionGraphTest, TensorOfAnotherContext_PoisonsTheOutput) {
+  Handle graph = peer().MakeAddGraph();
+  Handle second = peer().NewHandle();
+  peer().Send(ipc::CreateContext{.context = second});
+  Handle foreign = peer().NewHandle();
+  peer().Send(ipc::CreateTensor{second, foreign, ipc::Floats(4), true, true});
+  peer().client().Expect<ipc::TensorCreated>();
+  Handle a = peer().MakeTensor();
+  Handle y = peer().MakeTensor();
+  peer().Dispatch(graph, {a, foreign}, {y});
+  EXPECT_THAT(peer().ReadError(y).message(), HasSubstr("another context"));
+}
+
+TEST_F(SessionGraphTest, DestroyedGraph_DropsTheDispatch) {
+  Handle graph = peer().MakeAddGraph();
+  Handle a = peer().MakeTensor();
+  Handle b = peer().MakeTensor();
+  Handle y = peer().MakeTensor();
+  peer().Write(y, {7, 7, 7, 7});
+  peer().Send(ipc::DestroyGraph{graph});
+  peer().Dispatch(graph, {a, b}, {y});
+  EXPECT_EQ(peer().ReadFloats(y), (std::vector<float>{7, 7, 7, 7}));
+}
+
+TEST_F(SessionGraphTest, ObjectsDestroyedInFlight_LetTheWorkFinish) {
+  int64_t before = DeviceBytesMore();
+  for (int round = 0; round < 10; ++round) {
+    Handle graph = peer().MakeAddGraph();
+    Handle a = peer().MakeTensor();
+    Handle b = peer().MakeTensor();
+    Handle y = peer().MakeTensor();
+    peer().Write(a, {1, 2, 3, 4});
+    for (int i = 0; i < 20; ++i) peer().Dispatch(graph, {a, b}, {y});
+    peer().Send(ipc::ReadTensor{y, 900, ipc::InlineDestination{}});
+    peer().Dispatch(graph, {y, b}, {a});
+    for (Handle tensor : {a, b, y}) peer().Send(ipc::DestroyTensor{tensor});
+    peer().Send(ipc::DestroyGraph{graph});
+    auto read = peer().client().Expect<ipc::TensorRead>();
+    EXPECT_FALSE(read.error.has_value());
+    EXPECT_EQ(ipc::ToFloats(read.bytes), (std::vector<float>{1, 2, 3, 4}));
+  }
+  ExpectDeviceBytesReturnTo(before);
+}
+
+TEST_F(SessionGraphTest, ContextDestroyedInFlight_LeavesNothing) {
+  int64_t before = DeviceBytesMore();
+  Handle first = peer().context();
+  Handle graph = peer().MakeAddGraph();
+  Handle a = peer().MakeTensor();
+  Handle b = peer().MakeTensor();
+  Handle y = peer().MakeTensor();
+  for (int i = 0; i < 50; ++i) peer().Dispatch(graph, {a, b}, {y});
+  Handle builder = peer().MakeBuilder();
+  peer().AddOperators(builder, {Add(1, 2, 3)});
+  peer().Send(ipc::Build{builder, peer().NewHandle(), {1, 2}, {{"y", 3}}});
+  peer().Send(ipc::DestroyContext{first});
+  peer().client().Expect<ipc::GraphBuilt>();
+  ExpectDeviceBytesReturnTo(before);
+}
+
+}  // namespace
+}  // namespace webnnd::service
