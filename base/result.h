@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/limits.h"
 
 namespace webnnd {
 
@@ -39,14 +40,13 @@ class Error {
   const std::string& message() const { return message_; }
   const std::vector<std::string>& context() const { return context_; }
 
+  // The innermost limits::kErrorContextMax are kept: an error that poisons one tensor after the
+  // other must not grow with every dispatch.
   Error& AddContext(std::string doing) & {
-    context_.push_back(std::move(doing));
+    if (context_.size() < limits::kErrorContextMax) context_.push_back(std::move(doing));
     return *this;
   }
-  Error&& AddContext(std::string doing) && {
-    context_.push_back(std::move(doing));
-    return std::move(*this);
-  }
+  Error&& AddContext(std::string doing) && { return std::move(AddContext(std::move(doing))); }
 
   // "The sentence (value).\n - While doing this.\n - While doing that."
   std::string ToString() const;

@@ -39,6 +39,15 @@ TEST(Result, TryDoing_AddsContextInnermostFirst) {
   EXPECT_EQ(error.ToString(), "the number (3) is odd\n - While quartering (6).\n - While testing.");
 }
 
+TEST(Error, ContextBeyondTheLimit_IsDropped) {
+  Error error = ValidationError("the number (3) is odd");
+  for (uint32_t i = 0; i < limits::kErrorContextMax; ++i) error.AddContext("testing");
+  EXPECT_EQ(error.context().size(), limits::kErrorContextMax);
+  error = std::move(error).AddContext("passing it on");
+  EXPECT_EQ(error.context().size(), limits::kErrorContextMax);
+  EXPECT_EQ(error.context().back(), "testing");
+}
+
 TEST(Result, HoldsMoveOnlyValues) {
   Result<std::unique_ptr<int>> result = std::make_unique<int>(7);
   std::unique_ptr<int> value = std::move(result).value();
