@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/limits.h"
 #include "service/passes/fold_constants.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
@@ -32,6 +33,10 @@ Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options) {
     }
     size_t first_call = lowered.calls().size();
     TRY_DOING(lower(node, lowered), "lowering the operator ({})", webidl::OperatorName(node.kind));
+    if (lowered.calls().size() > limits::kKernelsPerGraphMax) {
+      return QuotaError("the graph has more kernels than the limit ({})",
+                        limits::kKernelsPerGraphMax);
+    }
     for (size_t i = first_call; i < lowered.calls().size(); ++i) {
       LoweredCall& call = lowered.calls()[i];
       if (call.label.empty()) call.label = webidl::OperatorName(node.kind);

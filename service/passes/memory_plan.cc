@@ -106,13 +106,16 @@ bool Overlap(const BufferRef& a, const BufferRef& b) {
 // A barrier orders all calls before it with all after it, so only the calls since the last one
 // count.
 void PlaceBarriers(std::vector<KernelCall>& calls) {
+  // A barrier that is not needed costs less than comparing every call with all others.
+  constexpr size_t kTouchedMax = 256;
   std::vector<BufferRef> touched;
   for (KernelCall& call : calls) {
-    bool hazard = std::any_of(call.buffers.begin(), call.buffers.end(), [&](const BufferRef& use) {
-      return std::any_of(touched.begin(), touched.end(), [&](const BufferRef& earlier) {
-        return (use.written || earlier.written) && Overlap(use, earlier);
-      });
-    });
+    bool hazard = touched.size() >= kTouchedMax ||
+                  std::any_of(call.buffers.begin(), call.buffers.end(), [&](const BufferRef& use) {
+                    return std::any_of(touched.begin(), touched.end(), [&](const auto& earlier) {
+                      return (use.written || earlier.written) && Overlap(use, earlier);
+                    });
+                  });
     if (hazard) {
       call.barrier_before = true;
       touched.clear();

@@ -282,6 +282,20 @@ TEST_F(SessionGraphTest, DestroyedGraph_DropsTheDispatch) {
   EXPECT_EQ(peer().ReadFloats(y), (std::vector<float>{7, 7, 7, 7}));
 }
 
+TEST_F(SessionGraphTest, MoreKernelsThanTheLimit_AreRefused) {
+  // A concat takes a kernel for each of its operands.
+  constexpr uint32_t kConcats = limits::kKernelsPerGraphMax / limits::kOperandsPerOperatorMax + 1;
+  std::vector<webidl::Operator> operators;
+  std::vector<ipc::GraphOutput> outputs;
+  for (uint32_t i = 0; i < kConcats; ++i) {
+    std::vector<uint32_t> operands(limits::kOperandsPerOperatorMax, 1);
+    operators.push_back({OperatorKind::kConcat, operands, {3 + i}, "", webidl::ConcatAttributes{0}});
+    outputs.push_back({"y" + std::to_string(i), 3 + i});
+  }
+  Error error = ExpectRefused(std::move(operators), {1}, std::move(outputs), "more kernels");
+  EXPECT_EQ(error.cause(), Cause::kQuota);
+}
+
 TEST_F(SessionGraphTest, ObjectsDestroyedInFlight_LetTheWorkFinish) {
   int64_t before = DeviceBytesMore();
   for (int round = 0; round < 10; ++round) {
