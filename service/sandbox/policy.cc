@@ -238,8 +238,9 @@ std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile) { return MakePoli
 std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile) {
   std::vector<ResourceRule> rules = {
       {RLIMIT_CORE, "core", 0, "a core dump would hold a client's data"},
-      {RLIMIT_NOFILE, "nofile", 256,
-       "two arenas, the sockets and pending descriptors are under 64"},
+      {RLIMIT_NOFILE, "nofile", limits::kTasksInFlightMax + 256,
+       "each task in flight may hold a client's file, and one too many ends the session; all else "
+       "is under 64"},
       {RLIMIT_FSIZE, "fsize", 4 * limits::kArenaBytesMax, "no memfd or log grows without end"},
       {RLIMIT_NPROC, "nproc", 256, "the driver starts a thread per core; ours are four"},
   };

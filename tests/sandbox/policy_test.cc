@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "service/sandbox/confine.h"
 #include "service/sandbox/lock_down.h"
 #include "tests/sandbox/inmate.h"
@@ -178,6 +180,15 @@ INSTANTIATE_TEST_SUITE_P(Profiles, Policy, testing::ValuesIn(ProfilesToTry()),
                          [](const auto& info) {
                            return std::string(SandboxProfileName(info.param));
                          });
+
+TEST(ResourcePolicy, Descriptors_SufficeForAFileWithEachTaskInFlight) {
+  for (SandboxProfile profile : {SandboxProfile::kStrict, SandboxProfile::kDebug}) {
+    for (const service::ResourceRule& rule : service::ResourcePolicy(profile)) {
+      if (rule.resource != RLIMIT_NOFILE) continue;
+      EXPECT_GE(rule.value, limits::kTasksInFlightMax + limits::kDescriptorsPendingMax + 64);
+    }
+  }
+}
 
 TEST(SandboxProfile, Names_GoBothWays) {
   for (SandboxProfile profile : {SandboxProfile::kStrict, SandboxProfile::kDebug}) {
