@@ -32,13 +32,16 @@ Session::~Session() = default;
 
 void Session::Run(const PolledSource& extra) {
   while (true) {
+    // Looked at first: when another thread sends all of it from here on, nobody wakes this one, and
+    // then HandleFrames must not have stopped for it.
+    bool sends = outbox_->has_pending();
     if (!HandleFrames()) break;
     bool reads = !outbox_->saturated();
     pollfd polled[] = {
         {outbox_->wake_descriptor(), POLLIN, 0},
         {extra.descriptor, POLLIN, 0},
         {reads ? channel_->read_descriptor() : -1, POLLIN, 0},
-        {outbox_->has_pending() ? channel_->write_descriptor() : -1, POLLOUT, 0},
+        {sends ? channel_->write_descriptor() : -1, POLLOUT, 0},
     };
     if (poll(polled, std::size(polled), -1) < 0) {
       if (errno == EINTR) continue;
