@@ -138,6 +138,8 @@ Status TimelineRunner::OpenContext(ContextObject& context) {
 
 void TimelineRunner::CreateContext(std::shared_ptr<ContextObject> context) {
   Post(context, [this, context] {
+    // Each keeps the memory of its object.
+    std::erase_if(contexts_, [](const auto& weak) { return weak.expired(); });
     contexts_.push_back(context);
     ipc::ContextCreated reply{context->handle};
     if (Status status = OpenContext(*context); !status.ok()) {
@@ -403,9 +405,13 @@ Status TimelineRunner::RunDispatch(GraphObject& graph,
                                    const std::vector<std::shared_ptr<TensorObject>>& inputs,
                                    const std::vector<std::shared_ptr<TensorObject>>& outputs) {
   ContextObject& context = *graph.context;
-  if (context.timeline == nullptr) return NoTimeline(context);
-  if (!graph.built) WaitUntilBuilt(graph);
+  if (!graph.built) {
+    // What came before, such as a read, does not wait for the build.
+    OnDrained();
+    WaitUntilBuilt(graph);
+  }
   if (!graph.built) return InvalidStateError("the session ends");
+  if (context.timeline == nullptr) return NoTimeline(context);
   if (graph.error) return *graph.error;
 
   BindingCache::Key key{graph.serial};
