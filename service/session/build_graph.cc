@@ -2,11 +2,21 @@
 
 #include <utility>
 
+#include "base/checked_math.h"
 #include "base/log.h"
 #include "service/passes/compile.h"
 
 namespace webnnd::service {
 namespace {
+
+// What an executable takes of the device beside its constants.
+uint64_t DeviceBytesOf(const Plan& plan) {
+  uint64_t bytes = plan.arena_bytes;
+  for (const KernelCall& call : plan.calls) {
+    bytes += AlignUp<uint64_t>(call.parameters.size() * sizeof(uint32_t), kBufferAlignment);
+  }
+  return bytes;
+}
 
 // Runs plans for constant folding, with the kernels of the device. Its results live as long as it.
 class DeviceEvaluator : public ConstantEvaluator {
@@ -21,6 +31,8 @@ class DeviceEvaluator : public ConstantEvaluator {
     if (timeline_ == nullptr) {
       ASSIGN_OR_RETURN(timeline_, Timeline::Create(device_));
     }
+    ASSIGN_OR_RETURN(DeviceQuota::Reservation temporaries,
+                     DeviceQuota::Reserve(quota_, DeviceBytesOf(plan)));
     ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
                      Executable::Create(device_, plan, Select(constant_buffers)));
     // A graph can fold one constant many times over, so the results count like any other memory.
@@ -29,13 +41,12 @@ class DeviceEvaluator : public ConstantEvaluator {
     ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
                      Binding::Create(std::move(executable), {}, {output}));
     TRY(timeline_->Dispatch(std::move(binding)));
+    // Before the next one: a graph can fold very often, and each time holds temporaries till then.
+    TRY(timeline_->WaitIdle());
     auto index = static_cast<uint32_t>(buffers_.size());
     buffers_.push_back(std::move(output));
     return index;
   }
-
-  // Waits until what was folded is there.
-  Status Finish() { return timeline_ == nullptr ? Status() : timeline_->WaitIdle(); }
 
   std::vector<std::shared_ptr<Buffer>> Select(const std::vector<uint32_t>& indices) const {
     std::vector<std::shared_ptr<Buffer>> selected;
@@ -66,9 +77,8 @@ Status Build(BuildRequest& request) {
       CompiledGraph compiled,
       CompileGraph(std::move(checked), {.constant_folding = graph.context->options.constant_folding,
                                         .evaluator = &evaluator}));
-  TRY(evaluator.Finish());
   ASSIGN_OR_RETURN(graph.reservation,
-                   DeviceQuota::Reserve(request.quota, compiled.plan.arena_bytes));
+                   DeviceQuota::Reserve(request.quota, DeviceBytesOf(compiled.plan)));
   ASSIGN_OR_RETURN(graph.executable,
                    Executable::Create(request.device, std::move(compiled.plan),
                                       evaluator.Select(compiled.constant_buffers)));

@@ -1,5 +1,9 @@
 #include "service/session/objects.h"
 
+#include <algorithm>
+
+#include "base/checked_math.h"
+
 namespace webnnd::service {
 
 Result<DeviceQuota::Reservation> DeviceQuota::Reserve(const std::shared_ptr<DeviceQuota>& quota,
@@ -22,7 +26,10 @@ Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,
     std::shared_ptr<Buffer> buffer;
   };
   auto accounted = std::make_shared<Accounted>();
-  ASSIGN_OR_RETURN(accounted->reservation, DeviceQuota::Reserve(quota, bytes));
+  // As much as it takes of the device: a scalar is not 4 bytes there.
+  ASSIGN_OR_RETURN(
+      accounted->reservation,
+      DeviceQuota::Reserve(quota, AlignUp(std::max<uint64_t>(bytes, 1), kBufferAlignment)));
   ASSIGN_OR_RETURN(accounted->buffer, device.Allocate(bytes));
   Buffer* buffer = accounted->buffer.get();
   return std::shared_ptr<Buffer>(std::move(accounted), buffer);
