@@ -20,8 +20,11 @@ inline constexpr uint64_t kTensorBytesMax = 512ull << 20;
 // Models of a billion parameters need a few thousand; a hundred times that is still a short scan.
 inline constexpr uint32_t kOperandsPerGraphMax = 1u << 18;
 inline constexpr uint32_t kOperatorsPerGraphMax = 1u << 17;
-// As many as operators; only those with lists take one for each entry.
-inline constexpr uint32_t kKernelsPerGraphMax = kOperatorsPerGraphMax;
+// Host memory of what a builder collects: as many ordinary operators as a graph may have take half.
+inline constexpr uint64_t kGraphHostBytesMax = 128ull << 20;
+// A plan of so many takes some 200 MiB. Only operators with lists, and recurrent networks, take
+// more than a few each.
+inline constexpr uint32_t kKernelsPerGraphMax = 1u << 18;
 // concat and split are the only operators with lists of operands.
 inline constexpr uint32_t kOperandsPerOperatorMax = 1024;
 // A list attribute holds at most an entry per axis (padding: two), except split's sizes.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "ipc/codec.h"
 #include "webidl/operator_table.h"
 
 namespace webnnd::service {
@@ -145,19 +146,25 @@ Status AddOutputs(Assembly& assembly, const std::vector<ipc::GraphOutput>& outpu
 
 }  // namespace
 
-bool GraphAssembler::TakeOperands(size_t count) {
+bool GraphAssembler::Take(size_t operands, size_t bytes) {
   if (error_) return false;
-  if (count > limits::kOperandsPerGraphMax - operand_count_) {
+  if (operands > limits::kOperandsPerGraphMax - operand_count_) {
     error_ =
         QuotaError("the graph has more operands than the limit ({})", limits::kOperandsPerGraphMax);
     return false;
   }
-  operand_count_ += count;
+  if (bytes > limits::kGraphHostBytesMax - host_bytes_) {
+    error_ = QuotaError("the graph's description is larger than the limit ({} bytes)",
+                        limits::kGraphHostBytesMax);
+    return false;
+  }
+  operand_count_ += operands;
+  host_bytes_ += bytes;
   return true;
 }
 
 void GraphAssembler::AddInput(ipc::GraphInput input) {
-  if (!TakeOperands(1)) return;
+  if (!Take(1, sizeof(PendingInput) + ipc::EncodedBytesMax(input))) return;
   if (inputs_.size() >= limits::kGraphEndpointsMax) {
     return Fail(
         QuotaError("the graph has more inputs than the limit ({})", limits::kGraphEndpointsMax));
@@ -168,7 +175,13 @@ void GraphAssembler::AddInput(ipc::GraphInput input) {
 void GraphAssembler::AddConstant(uint32_t operand, webidl::OperandDescriptor descriptor,
                                  uint32_t buffer,
                                  std::shared_ptr<const std::vector<std::byte>> bytes) {
-  if (!TakeOperands(1)) return;
+  // Passes do without the bytes where a graph has very many: they are on the device in any case.
+  if (bytes != nullptr && bytes->size() > limits::kGraphHostBytesMax / 2 - constant_bytes_) {
+    bytes = nullptr;
+  }
+  size_t kept = bytes != nullptr ? bytes->size() : 0;
+  if (!Take(1, sizeof(PendingConstant) + kept)) return;
+  constant_bytes_ += kept;
   constants_.push_back({operand, {std::move(descriptor), buffer, std::move(bytes)}});
 }
 
@@ -178,7 +191,7 @@ void GraphAssembler::AddOperators(std::vector<webidl::Operator> operators) {
                            limits::kOperatorsPerGraphMax));
   }
   for (webidl::Operator& op : operators) {
-    if (!TakeOperands(op.results.size())) return;
+    if (!Take(op.results.size(), sizeof(op) + ipc::EncodedBytesMax(op))) return;
     operators_.push_back(std::move(op));
   }
 }

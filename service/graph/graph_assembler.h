@@ -16,8 +16,8 @@
 namespace webnnd::service {
 
 // Adding never fails at once: the first error is kept and answered by Finish, so that a client that
-// has more messages in flight is not disturbed. Bounded by limits::kOperandsPerGraphMax and
-// limits::kOperatorsPerGraphMax.
+// has more messages in flight is not disturbed; what comes after it is dropped. Bounded by
+// limits::kOperandsPerGraphMax, limits::kOperatorsPerGraphMax and limits::kGraphHostBytesMax.
 class GraphAssembler {
  public:
   void AddInput(ipc::GraphInput input);
@@ -27,6 +27,7 @@ class GraphAssembler {
   void AddOperators(std::vector<webidl::Operator> operators);
   // For errors that are found outside, such as a constant's bad descriptor.
   void Fail(Error error);
+  bool failed() const { return error_.has_value(); }
 
   // Validates and infers everything that `outputs` reach, in the draft's order of checks, and drops
   // the rest. `inputs` must be exactly the inputs that the outputs reach.
@@ -44,12 +45,15 @@ class GraphAssembler {
     GraphConstant constant;
   };
 
-  bool TakeOperands(size_t count);
+  // Whether there is room for as many operands, in as much host memory.
+  bool Take(size_t operands, size_t bytes);
 
   std::vector<PendingInput> inputs_;
   std::vector<PendingConstant> constants_;
   std::vector<webidl::Operator> operators_;
   size_t operand_count_ = 0;
+  size_t host_bytes_ = 0;
+  size_t constant_bytes_ = 0;  // Of host_bytes_.
   std::optional<Error> error_;
 };
 

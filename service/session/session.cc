@@ -255,7 +255,7 @@ Session::Outcome Session::On(ipc::AddInputs&& message) {
 Session::Outcome Session::On(ipc::AddConstant&& message) {
   ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
   ASSIGN_OR_RETURN(PayloadSource data, PayloadSource::Open(arenas_, std::move(message.data)));
-  if (builder == nullptr) {
+  if (builder == nullptr || builder->assembler.failed()) {
     timeline_.Discard(std::move(data));
     return {};
   }

@@ -110,6 +110,33 @@ TEST(GraphAssembler, TooManyOperators_AreRefused) {
   EXPECT_EQ(graph.error().cause(), Cause::kQuota);
 }
 
+TEST(GraphAssembler, LongDescriptions_AreRefused) {
+  GraphAssembler assembler;
+  assembler.AddInput({1, "a", Floats(1)});
+  webidl::Operator concat{OperatorKind::kConcat,
+                          std::vector<uint32_t>(limits::kOperandsPerOperatorMax, 1),
+                          {2},
+                          std::string(limits::kLabelBytesMax, 'x'),
+                          webidl::ConcatAttributes{0}};
+  for (uint64_t bytes = 0; bytes <= limits::kGraphHostBytesMax; bytes += 64 * 4096) {
+    EXPECT_FALSE(assembler.failed());
+    assembler.AddOperators(std::vector<webidl::Operator>(64, concat));
+    if (assembler.failed()) break;
+  }
+  auto graph = std::move(assembler).Finish({1}, {{"y", 2}});
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.error().cause(), Cause::kQuota);
+}
+
+TEST(GraphAssembler, BytesOfVeryManyConstants_AreNotKept) {
+  GraphAssembler assembler;
+  auto bytes = std::make_shared<const std::vector<std::byte>>(limits::kInlinePayloadBytesMax);
+  constexpr uint32_t kCount = limits::kGraphHostBytesMax / limits::kInlinePayloadBytesMax;
+  for (uint32_t i = 0; i < kCount; ++i) assembler.AddConstant(i + 1, Descriptor(1), i, bytes);
+  EXPECT_FALSE(assembler.failed());
+  EXPECT_LT(bytes.use_count(), static_cast<long>(kCount));
+}
+
 TEST(GraphAssembler, TooManyResults_AreRefused) {
   GraphAssembler assembler;
   webidl::Operator split{OperatorKind::kSplit,

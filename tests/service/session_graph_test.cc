@@ -120,16 +120,13 @@ TEST_F(SessionGraphTest, ShapesThatDoNotBroadcast_AreRefusedWithTheLabel) {
   EXPECT_EQ(error.cause(), Cause::kValidation);
 }
 
-TEST_F(SessionGraphTest, OperatorWithoutAKernel_IsNotSupported) {
-  Handle builder = peer().NewHandle();
-  peer().Send(ipc::CreateBuilder{peer().context(), builder});
-  peer().Send(
-      ipc::AddInputs{builder,
-                     {{1, "x", ipc::Describe(webidl::OperandDataType::kFloat32, {1, 1, 4, 4})},
-                      {2, "w", ipc::Describe(webidl::OperandDataType::kFloat32, {1, 1, 2, 2})}}});
-  peer().AddOperators(builder,
-                      {{OperatorKind::kConv2d, {1, 2, 0}, {3}, "", webidl::Conv2dAttributes{}}});
-  Error error = ExpectRefused(builder, {1, 2}, {{"y", 3}}, "conv2d");
+TEST_F(SessionGraphTest, DynamicDimension_IsNotSupported) {
+  Handle builder = peer().MakeBuilder();
+  ipc::WireDescriptor dynamic{webidl::OperandDataType::kFloat32,
+                              {webidl::DynamicDimension{"length", 16, 1}}};
+  peer().Send(ipc::AddInputs{builder, {{3, "x", std::move(dynamic)}}});
+  peer().AddOperators(builder, {Add(3, 3, 4)});
+  Error error = ExpectRefused(builder, {3}, {{"y", 4}}, "");
   EXPECT_EQ(error.cause(), Cause::kNotSupported);
 }
 
@@ -285,14 +282,15 @@ TEST_F(SessionGraphTest, DestroyedGraph_DropsTheDispatch) {
 TEST_F(SessionGraphTest, MoreKernelsThanTheLimit_AreRefused) {
   // A concat takes a kernel for each of its operands.
   constexpr uint32_t kConcats = limits::kKernelsPerGraphMax / limits::kOperandsPerOperatorMax + 1;
-  std::vector<webidl::Operator> operators;
+  Handle builder = peer().MakeBuilder();
   std::vector<ipc::GraphOutput> outputs;
   for (uint32_t i = 0; i < kConcats; ++i) {
     std::vector<uint32_t> operands(limits::kOperandsPerOperatorMax, 1);
-    operators.push_back({OperatorKind::kConcat, operands, {3 + i}, "", webidl::ConcatAttributes{0}});
+    webidl::ConcatAttributes along{0};
+    peer().AddOperators(builder, {{OperatorKind::kConcat, operands, {3 + i}, "", along}});
     outputs.push_back({"y" + std::to_string(i), 3 + i});
   }
-  Error error = ExpectRefused(std::move(operators), {1}, std::move(outputs), "more kernels");
+  Error error = ExpectRefused(builder, {1}, std::move(outputs), "more kernels");
   EXPECT_EQ(error.cause(), Cause::kQuota);
 }
 
