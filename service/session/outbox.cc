@@ -35,6 +35,13 @@ bool Outbox::saturated() const {
          writer_.pending_bytes() >= limits::kOutboxBytesMax;
 }
 
+void Outbox::End(std::string reason) {
+  if (ended_) return;
+  Send(ipc::Goodbye{std::move(reason)});
+  ended_ = true;
+  Wake();
+}
+
 void Outbox::Retire(uint32_t tasks) {
   uint32_t before = in_flight_.fetch_sub(tasks);
   CHECK(before >= tasks);

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -31,6 +33,10 @@ class Outbox {
   // The client does not read its replies, or has more work in flight than it may: stop reading.
   bool saturated() const;
 
+  // Says why, and lets the I/O thread end the session.
+  void End(std::string reason);
+  bool ended() const { return ended_; }
+
   // One more task was taken from the client; one of them has been retired by the device.
   void Admit() { ++in_flight_; }
   void Retire(uint32_t tasks);
@@ -42,6 +48,7 @@ class Outbox {
   ipc::FrameWriter writer_;
   UniqueFd wake_;
   std::atomic<uint32_t> in_flight_{0};
+  std::atomic<bool> ended_{false};
 };
 
 }  // namespace webnnd::service

@@ -104,13 +104,19 @@ void TimelineRunner::Submit(ContextObject& context) {
     if (tasks > 0) outbox_.Retire(tasks);
     return;
   }
-  Status status = context.timeline->Notify([this, tasks](bool) { outbox_.Retire(tasks); });
+  const Device& device = *context.device;
+  Status status = context.timeline->Notify([this, tasks, &device](bool ok) {
+    outbox_.Retire(tasks);
+    // It costs the worker: one that starts anew has a device again.
+    if (!ok && device.lost()) outbox_.End("the device is lost");
+  });
   if (!status.ok()) {
     outbox_.Retire(tasks);
   } else {
     status = context.timeline->Flush();
   }
-  if (!status.ok() && context.device->lost()) LoseContext(context, status.error());
+  // Nothing that comes after a failed submission is done either.
+  if (!status.ok()) LoseContext(context, status.error());
 }
 
 void TimelineRunner::LoseContext(ContextObject& context, const Error& error) {
