@@ -41,9 +41,26 @@ Function Load(VkInstance instance, const char* name) {
   return reinterpret_cast<Function>(vkGetInstanceProcAddr(instance, name));
 }
 
+#ifdef WEBNND_SANITIZERS
+// Drivers lose what their globals point to when the loader unloads them with the last instance, and
+// LeakSanitizer blames whoever is running. So one instance stays for good.
+void KeepDriversLoaded() {
+  static const VkInstance kept = [] {
+    VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    VkInstance instance = VK_NULL_HANDLE;
+    (void)vkCreateInstance(&info, nullptr, &instance);
+    return instance;
+  }();
+  (void)kept;
+}
+#else
+void KeepDriversLoaded() {}
+#endif
+
 }  // namespace
 
 Result<std::shared_ptr<Instance>> Instance::Create(bool validation) {
+  KeepDriversLoaded();
   if (validation) {
     ASSIGN_OR_RETURN(bool present, HasLayer(kValidationLayer));
     if (!present) return NotSupportedError("the layer is not installed ({})", kValidationLayer);

@@ -17,8 +17,7 @@
 
 namespace webnnd::service {
 
-// Loads the drivers for the rest of the process. Each unloading would lose what a driver's globals
-// point to (LeakSanitizer tells), and each loading takes tens of milliseconds.
+// Loads the drivers for the rest of the process: each loading takes tens of milliseconds.
 inline void KeepDriversLoaded() {
   static const auto* instance =
       new Result<std::shared_ptr<Instance>>(Instance::Create(/*validation=*/false));
