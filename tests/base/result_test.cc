@@ -43,9 +43,9 @@ TEST(Error, ContextBeyondTheLimit_IsDropped) {
   Error error = ValidationError("the number (3) is odd");
   for (uint32_t i = 0; i < limits::kErrorContextMax; ++i) error.AddContext("testing");
   EXPECT_EQ(error.context().size(), limits::kErrorContextMax);
-  error = std::move(error).AddContext("passing it on");
-  EXPECT_EQ(error.context().size(), limits::kErrorContextMax);
-  EXPECT_EQ(error.context().back(), "testing");
+  Error passed_on = std::move(error).AddContext("passing it on");
+  EXPECT_EQ(passed_on.context().size(), limits::kErrorContextMax);
+  EXPECT_EQ(passed_on.context().back(), "testing");
 }
 
 TEST(Result, HoldsMoveOnlyValues) {
