@@ -7,6 +7,7 @@
 #include "service/passes/lower_matmul.h"
 #include "service/passes/lower_quantize.h"
 #include "service/passes/lower_reduce.h"
+#include "service/passes/lower_resample.h"
 #include "service/passes/lower_shape.h"
 
 namespace webnnd::service {
@@ -94,7 +95,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kReduceSum, LowerReduce},
     {OperatorKind::kReduceSumSquare, LowerReduce},
     {OperatorKind::kRelu, LowerUnary},
-    {OperatorKind::kResample2d, nullptr},
+    {OperatorKind::kResample2d, LowerResample2d},
     {OperatorKind::kReshape, LowerAlias},
     {OperatorKind::kReverse, LowerReverse},
     {OperatorKind::kRoundEven, LowerUnary},

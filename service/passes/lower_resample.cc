@@ -1,0 +1,58 @@
+#include "service/passes/lower_resample.h"
+
+#include <array>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+
+namespace webnnd::service {
+
+using webidl::OperandDescriptor;
+using webidl::Shape;
+
+Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::Resample2dAttributes>(node.attributes);
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  std::vector<uint32_t> axes = attributes.axes.value_or(std::vector<uint32_t>{2, 3});
+  std::vector<uint32_t> strides = PackedStrides(input.shape());
+  std::vector<StridedDimension> all(result.rank());
+  for (uint32_t d = 0; d < result.rank(); ++d) {
+    all[d].size = result.shape()[d];
+    if (d == axes[0]) {
+      all[d].strides = {0, 1, 0};
+    } else if (d == axes[1]) {
+      all[d].strides = {0, 0, 1};
+    } else {
+      all[d].strides = {strides[d], 0, 0};
+    }
+  }
+  std::vector<StridedDimension> dimensions = Coalesce(all);
+
+  LoweredCall call;
+  call.shader = shaders::ShaderId::kResample2d;
+  call.parameters = {NarrowCast<uint32_t>(result.element_count()),
+                     static_cast<uint32_t>(dimensions.size()), strides[axes[0]], strides[axes[1]]};
+  bool wide = false;
+  for (uint32_t axis : axes) {
+    uint32_t from = input.shape()[axis];
+    uint32_t to = result.shape()[axis];
+    // The greatest numerator, less than 2 * to * from, must be below 2^31 for Divide of
+    // tensor.glsl.
+    wide = wide || uint64_t{to} * from > (uint64_t{1} << 30);
+    for (uint32_t word : MakeDivisor(2 * to)) call.parameters.push_back(word);
+    call.parameters.push_back(from);
+  }
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         attributes.mode == webidl::InterpolationMode::kLinear,
+                         RankConstant(dimensions), wide};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  AppendDimensions(dimensions, call.parameters);
+  call.invocations = StoreUnits(result);
+  call.cost = 8 * result.byte_length();
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service
