@@ -1,5 +1,6 @@
 // Random graphs of one operator, through client and service, against the reference; and chains of a
 // few, which must not depend on folding or on cached bindings.
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -128,6 +129,19 @@ std::vector<Array> Evaluate(const RandomCase& made) {
   }
   GetRow(made.kind).evaluate({made.kind, operands, made.attributes}, results);
   return results;
+}
+
+// The comparison itself, without which all below would pass.
+TEST(Comparison, WrongElement_IsNoticed) {
+  std::mt19937_64 random(1);
+  RandomCase made{OperatorKind::kAdd, {}, webidl::NoAttributes{}};
+  Array expected = MakeRandomArray(OperandDataType::kFloat32, {5}, Domain::kModerate, random);
+  HostTensor actual = HostTensor::Create(expected.type(), expected.shape(), expected.values);
+  ExpectClose(made, expected, actual);
+  expected.values[3] *= 1 + 1e-5L;
+  EXPECT_NONFATAL_FAILURE(ExpectClose(made, expected, actual), "element 3 is");
+  expected.values[3] = std::numeric_limits<long double>::quiet_NaN();
+  EXPECT_NONFATAL_FAILURE(ExpectClose(made, expected, actual), "element 3 is");
 }
 
 // --- One operator -------------------------------------------------------------------------------
