@@ -9,6 +9,7 @@
 #include "service/passes/lower_reduce.h"
 #include "service/passes/lower_resample.h"
 #include "service/passes/lower_shape.h"
+#include "service/passes/lower_window.h"
 
 namespace webnnd::service {
 namespace {
@@ -26,14 +27,14 @@ constexpr Row kRows[] = {
     {OperatorKind::kAdd, LowerBinary},
     {OperatorKind::kArgMax, LowerArgReduce},
     {OperatorKind::kArgMin, LowerArgReduce},
-    {OperatorKind::kAveragePool2d, nullptr},
+    {OperatorKind::kAveragePool2d, LowerPool2d},
     {OperatorKind::kBatchNormalization, nullptr},
     {OperatorKind::kCast, LowerCast},
     {OperatorKind::kCeil, LowerUnary},
     {OperatorKind::kClamp, LowerClamp},
     {OperatorKind::kConcat, LowerConcat},
-    {OperatorKind::kConv2d, nullptr},
-    {OperatorKind::kConvTranspose2d, nullptr},
+    {OperatorKind::kConv2d, LowerConv2d},
+    {OperatorKind::kConvTranspose2d, LowerConvTranspose2d},
     {OperatorKind::kCos, LowerUnary},
     {OperatorKind::kCumulativeSum, LowerCumulativeSum},
     {OperatorKind::kDequantizeLinear, LowerDequantizeLinear},
@@ -59,7 +60,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kInstanceNormalization, nullptr},
     {OperatorKind::kIsInfinite, LowerUnary},
     {OperatorKind::kIsNaN, LowerUnary},
-    {OperatorKind::kL2Pool2d, nullptr},
+    {OperatorKind::kL2Pool2d, LowerPool2d},
     {OperatorKind::kLayerNormalization, nullptr},
     {OperatorKind::kLeakyRelu, LowerUnary},
     {OperatorKind::kLesser, LowerBinary},
@@ -74,7 +75,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kLstmCell, nullptr},
     {OperatorKind::kMatmul, LowerMatmul},
     {OperatorKind::kMax, LowerBinary},
-    {OperatorKind::kMaxPool2d, nullptr},
+    {OperatorKind::kMaxPool2d, LowerPool2d},
     {OperatorKind::kMin, LowerBinary},
     {OperatorKind::kMul, LowerBinary},
     {OperatorKind::kNeg, LowerUnary},

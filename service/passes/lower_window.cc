@@ -1,0 +1,358 @@
+#include "service/passes/lower_window.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_reduce.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::InputOperandLayout;
+using webidl::OperandDescriptor;
+using webidl::OperatorKind;
+using webidl::Shape;
+
+// Values of specialisation constant 1 of pool2d.comp.
+enum class PoolOperation : uint32_t {
+#define POOL_OPERATION(name, value) k##name = value,
+#include "shaders/operations.inc"
+#undef POOL_OPERATION
+};
+
+using List = std::optional<std::vector<uint32_t>>;
+
+// An image's sizes, or its strides in elements, by meaning.
+struct Image {
+  uint32_t batch;
+  uint32_t channel;
+  uint32_t row;
+  uint32_t column;
+};
+
+Image ReadImage(const std::vector<uint32_t>& list, InputOperandLayout layout) {
+  if (layout == InputOperandLayout::kNchw) return {list[0], list[1], list[2], list[3]};
+  return {list[0], list[3], list[1], list[2]};
+}
+
+// One spatial dimension: what window.glsl reads.
+struct Axis {
+  uint32_t input = 1;
+  uint32_t window = 1;
+  uint32_t output = 1;
+  uint32_t padding = 0;  // Before the image; what is behind shows in the size of the output.
+  uint32_t dilation = 1;
+  uint32_t stride = 1;
+};
+
+// Along height (0) or width (1).
+Axis MakeAxis(size_t spatial, const List& padding, const List& strides, const List& dilations) {
+  Axis axis;
+  if (padding) axis.padding = (*padding)[2 * spatial];
+  if (strides) axis.stride = (*strides)[spatial];
+  if (dilations) axis.dilation = (*dilations)[spatial];
+  return axis;
+}
+
+// Checks that positions, counted from the start of the padding, are below 2^31, as Divide of
+// shaders/tensor.glsl needs. `moves` positions of the window are stride apart.
+Status NormalizeAxis(Axis& axis, uint32_t moves) {
+  // What never counts may be anything.
+  if (axis.window == 1) axis.dilation = 1;
+  if (moves == 1) axis.stride = 1;
+  uint64_t window = uint64_t{axis.window - 1} * axis.dilation;
+  uint64_t last = uint64_t{moves - 1} * axis.stride;
+  uint64_t extent = uint64_t{std::max(axis.input, axis.output)} + axis.padding;
+  constexpr uint64_t kPositionMax = INT32_MAX;
+  if (window > kPositionMax || last > kPositionMax || window + last > kPositionMax ||
+      extent > kPositionMax) {
+    return NotSupportedError("the padded image ({}) is longer than a kernel can index",
+                             std::max({window + last, extent}));
+  }
+  return {};
+}
+
+void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
+  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
+  parameters.push_back(0);
+}
+
+void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters) {
+  parameters.insert(parameters.end(), {axis.input, axis.window, axis.padding, 0});
+  AppendDivisor(axis.dilation, parameters);
+  AppendDivisor(axis.stride, parameters);
+}
+
+// Taps that may lie within the image at once.
+uint64_t TapsMax(const Axis& axis, bool transposed) {
+  uint64_t reach = transposed ? uint64_t{axis.input - 1} * axis.stride + 1 : axis.input;
+  return std::min<uint64_t>(axis.window, DivideRoundingUp<uint64_t>(reach, axis.dilation));
+}
+
+// What convolutions and their transposed form have in common.
+struct Convolution {
+  bool transposed = false;
+  InputOperandLayout layout{};
+  uint32_t groups = 1;
+  uint32_t input_channels = 0;   // Of a group.
+  uint32_t output_channels = 0;  // Of a group.
+  Axis height;
+  Axis width;
+  // Strides of the filter.
+  uint32_t filter_group = 0;
+  uint32_t filter_output = 0;
+  uint32_t filter_input = 0;
+  uint32_t filter_row = 0;
+  uint32_t filter_column = 0;
+};
+
+// Where a filter's dimensions are.
+struct FilterAxes {
+  size_t output;
+  size_t input;
+  size_t row;
+  size_t column;
+};
+
+FilterAxes AxesOf(webidl::Conv2dFilterOperandLayout layout) {
+  switch (layout) {
+    case webidl::Conv2dFilterOperandLayout::kOihw:
+      return {.output = 0, .input = 1, .row = 2, .column = 3};
+    case webidl::Conv2dFilterOperandLayout::kHwio:
+      return {.output = 3, .input = 2, .row = 0, .column = 1};
+    case webidl::Conv2dFilterOperandLayout::kOhwi:
+      return {.output = 0, .input = 3, .row = 1, .column = 2};
+    case webidl::Conv2dFilterOperandLayout::kIhwo:
+      return {.output = 3, .input = 0, .row = 1, .column = 2};
+  }
+  UNREACHABLE();
+}
+
+FilterAxes AxesOf(webidl::ConvTranspose2dFilterOperandLayout layout) {
+  switch (layout) {
+    case webidl::ConvTranspose2dFilterOperandLayout::kIohw:
+      return {.output = 1, .input = 0, .row = 2, .column = 3};
+    case webidl::ConvTranspose2dFilterOperandLayout::kHwoi:
+      return {.output = 2, .input = 3, .row = 0, .column = 1};
+    case webidl::ConvTranspose2dFilterOperandLayout::kOhwi:
+      return {.output = 0, .input = 3, .row = 1, .column = 2};
+  }
+  UNREACHABLE();
+}
+
+// Blocks of channels of every pixel; strides as conv2d.comp reads them.
+std::vector<StridedDimension> MakeUnits(const Convolution& convolution, const Shape& input,
+                                        const Shape& result, uint32_t block) {
+  Image output = ReadImage(result, convolution.layout);
+  Image input_strides = ReadImage(PackedStrides(input), convolution.layout);
+  Image output_strides = ReadImage(PackedStrides(result), convolution.layout);
+  StridedDimension batch{output.batch, {0, input_strides.batch, 0, output_strides.batch}};
+  StridedDimension group{
+      convolution.groups,
+      {0, convolution.input_channels * input_strides.channel, convolution.output_channels,
+       convolution.output_channels * output_strides.channel}};
+  StridedDimension blocks{DivideRoundingUp(convolution.output_channels, block),
+                          {0, 0, block, block * output_strides.channel}};
+  StridedDimension pixel{output.row * output.column, {1, 0, 0, output_strides.column}};
+  if (convolution.layout == InputOperandLayout::kNchw) {
+    return Coalesce(std::array{batch, group, blocks, pixel});
+  }
+  return Coalesce(std::array{batch, pixel, group, blocks});
+}
+
+Status AddConvolutionCall(const Convolution& convolution, const Node& node,
+                          LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  bool has_bias = node.operands[2] != kNoValue;
+  // CHANNELS of shaders/table.txt; a depthwise group has one.
+  constexpr uint32_t kBlock = 4;
+  uint32_t block = convolution.output_channels == 1 ? 1 : kBlock;
+  Image input_strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
+  Image output_strides = ReadImage(PackedStrides(result.shape()), convolution.layout);
+  auto units = MakeUnits(convolution, input.shape(), result.shape(), block);
+  uint64_t unit_count = 1;
+  for (const StridedDimension& dimension : units) unit_count *= dimension.size;
+
+  uint64_t rows = TapsMax(convolution.height, convolution.transposed);
+  uint64_t columns = TapsMax(convolution.width, convolution.transposed);
+  uint64_t loops =
+      rows * (1 + columns * (1 + DivideRoundingUp(convolution.input_channels, kLongLoopUnroll)));
+  if (loops > kInvocationIterationsMax) {
+    return NotSupportedError(
+        "the filter ({} by {} taps of {} channels) is larger than a kernel loops over", rows,
+        columns, convolution.input_channels);
+  }
+
+  LoweredCall call;
+  call.shader = block == 1 ? ShaderId::kConv2dChannel : ShaderId::kConv2dChannels;
+  call.specialization = {static_cast<uint32_t>(input.data_type()), convolution.transposed, has_bias,
+                         RankConstant(units)};
+  // The module declares slot 4, so something must be bound there.
+  call.buffers = {{node.operands[0], false},
+                  {node.operands[1], false},
+                  {node.results[0], true},
+                  {has_bias ? node.operands[2] : node.operands[0], false}};
+  call.parameters = {NarrowCast<uint32_t>(unit_count), static_cast<uint32_t>(units.size()),
+                     convolution.input_channels, 0};
+  AppendDivisor(convolution.output_channels, call.parameters);
+  AppendDivisor(convolution.width.output, call.parameters);
+  call.parameters.insert(
+      call.parameters.end(),
+      {input_strides.channel, input_strides.row, input_strides.column, 0, convolution.filter_group,
+       convolution.filter_output, convolution.filter_input, convolution.filter_row,
+       convolution.filter_column, output_strides.channel, 0, 0});
+  AppendAxis(convolution.height, call.parameters);
+  AppendAxis(convolution.width, call.parameters);
+  AppendDimensions(units, call.parameters);
+  call.invocations = unit_count;
+  call.cost = unit_count * std::max(loops, rows * columns * convolution.input_channels * block);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+// Fills in what the shapes say.
+template <typename Attributes>
+Convolution MakeConvolution(const Attributes& attributes, const Node& node,
+                            const LoweringBuilder& builder) {
+  const Shape& filter = builder.descriptor(node.operands[1]).shape();
+  Image input = ReadImage(builder.descriptor(node.operands[0]).shape(), attributes.input_layout);
+  Image output = ReadImage(builder.descriptor(node.results[0]).shape(), attributes.input_layout);
+  FilterAxes axes = AxesOf(attributes.filter_layout);
+  std::vector<uint32_t> strides = PackedStrides(filter);
+  Convolution convolution{.layout = attributes.input_layout,
+                          .groups = attributes.groups,
+                          .input_channels = input.channel / attributes.groups,
+                          .output_channels = output.channel / attributes.groups,
+                          .filter_output = strides[axes.output],
+                          .filter_input = strides[axes.input],
+                          .filter_row = strides[axes.row],
+                          .filter_column = strides[axes.column]};
+  convolution.height = MakeAxis(0, attributes.padding, attributes.strides, attributes.dilations);
+  convolution.width = MakeAxis(1, attributes.padding, attributes.strides, attributes.dilations);
+  convolution.height.input = input.row;
+  convolution.height.window = filter[axes.row];
+  convolution.height.output = output.row;
+  convolution.width.input = input.column;
+  convolution.width.window = filter[axes.column];
+  convolution.width.output = output.column;
+  return convolution;
+}
+
+// Whether every window is the whole image: a reduction of its rows and columns.
+bool CoversImage(const Axis& axis) {
+  return axis.output == 1 && axis.dilation == 1 &&
+         uint64_t{axis.input} + axis.padding <= axis.window;
+}
+
+Status LowerGlobalPool(const Node& node, InputOperandLayout layout, LoweringBuilder& builder) {
+  Node reduction = node;
+  reduction.kind = node.kind == OperatorKind::kAveragePool2d ? OperatorKind::kReduceMean
+                   : node.kind == OperatorKind::kL2Pool2d    ? OperatorKind::kReduceL2
+                                                             : OperatorKind::kReduceMax;
+  webidl::ReduceAttributes attributes{.keep_dimensions = true};
+  attributes.axes = layout == InputOperandLayout::kNchw ? std::vector<uint32_t>{2, 3}
+                                                        : std::vector<uint32_t>{1, 2};
+  reduction.attributes = std::move(attributes);
+  return LowerReduce(reduction, builder);
+}
+
+PoolOperation PoolOperationOf(OperatorKind kind) {
+  if (kind == OperatorKind::kAveragePool2d) return PoolOperation::kAverage;
+  return kind == OperatorKind::kL2Pool2d ? PoolOperation::kL2 : PoolOperation::kMax;
+}
+
+ShaderId PoolShader(webidl::OperandDataType type) {
+  // The rows of the family stand in the order of ComputeClass in shaders/table.txt.
+  static_assert(static_cast<int>(ShaderId::kPool2dUint64) -
+                    static_cast<int>(ShaderId::kPool2dFloat) ==
+                static_cast<int>(ComputeClass::kUint64));
+  return static_cast<ShaderId>(static_cast<uint16_t>(ShaderId::kPool2dFloat) +
+                               static_cast<uint16_t>(ComputeClassOf(type)));
+}
+
+}  // namespace
+
+Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::Conv2dAttributes>(node.attributes);
+  Convolution convolution = MakeConvolution(attributes, node, builder);
+  convolution.filter_group = convolution.output_channels * convolution.filter_output;
+  TRY(NormalizeAxis(convolution.height, convolution.height.output));
+  TRY(NormalizeAxis(convolution.width, convolution.width.output));
+  return AddConvolutionCall(convolution, node, builder);
+}
+
+Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::ConvTranspose2dAttributes>(node.attributes);
+  Convolution convolution = MakeConvolution(attributes, node, builder);
+  convolution.transposed = true;
+  convolution.filter_group = convolution.input_channels * convolution.filter_input;
+  TRY(NormalizeAxis(convolution.height, convolution.height.input));
+  TRY(NormalizeAxis(convolution.width, convolution.width.input));
+  return AddConvolutionCall(convolution, node, builder);
+}
+
+Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::Pool2dAttributes>(node.attributes);
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  Image sizes = ReadImage(input.shape(), attributes.layout);
+  Image output = ReadImage(result.shape(), attributes.layout);
+  Axis height = MakeAxis(0, attributes.padding, attributes.strides, attributes.dilations);
+  Axis width = MakeAxis(1, attributes.padding, attributes.strides, attributes.dilations);
+  const List& window = attributes.window_dimensions;
+  height.input = sizes.row;
+  height.window = window ? (*window)[0] : sizes.row;
+  height.output = output.row;
+  width.input = sizes.column;
+  width.window = window ? (*window)[1] : sizes.column;
+  width.output = output.column;
+  TRY(NormalizeAxis(height, height.output));
+  TRY(NormalizeAxis(width, width.output));
+  if (CoversImage(height) && CoversImage(width)) {
+    return LowerGlobalPool(node, attributes.layout, builder);
+  }
+
+  uint64_t rows = TapsMax(height, /*transposed=*/false);
+  uint64_t columns = TapsMax(width, /*transposed=*/false);
+  uint64_t loops = rows * (1 + DivideRoundingUp<uint64_t>(columns, kLongLoopUnroll));
+  uint64_t units = StoreUnits(result);
+  auto elements = NarrowCast<uint32_t>(result.element_count());
+  // An invocation computes all elements of a word.
+  uint64_t unit_elements = DivideRoundingUp<uint64_t>(elements, units);
+  if (loops * unit_elements > kInvocationIterationsMax) {
+    return NotSupportedError("the window ({} by {} taps) is larger than a kernel loops over", rows,
+                             columns);
+  }
+
+  Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
+  StridedDimension batch{output.batch, {0, strides.batch}};
+  StridedDimension channel{output.channel, {0, strides.channel}};
+  StridedDimension pixel{output.row * output.column, {1, 0}};
+  auto dimensions = attributes.layout == InputOperandLayout::kNchw
+                        ? Coalesce(std::array{batch, channel, pixel})
+                        : Coalesce(std::array{batch, pixel, channel});
+  LoweredCall call;
+  call.shader = PoolShader(input.data_type());
+  call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
+                         static_cast<uint32_t>(input.data_type()), RankConstant(dimensions)};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {elements, static_cast<uint32_t>(dimensions.size()), strides.row,
+                     strides.column};
+  AppendDivisor(output.column, call.parameters);
+  AppendAxis(height, call.parameters);
+  AppendAxis(width, call.parameters);
+  AppendDimensions(dimensions, call.parameters);
+  call.invocations = units;
+  call.cost = elements * std::max(loops, rows * columns);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service

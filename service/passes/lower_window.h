@@ -1,0 +1,17 @@
+// Operators that slide a window over an image. LowerFunction of service/passes/lowering.h each.
+#ifndef WEBNND_SERVICE_PASSES_LOWER_WINDOW_H_
+#define WEBNND_SERVICE_PASSES_LOWER_WINDOW_H_
+
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+Status LowerConv2d(const Node& node, LoweringBuilder& builder);
+Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder);
+// averagePool2d, l2Pool2d and maxPool2d. The padding has no part in averages and maxima; NaN comes
+// through maxPool2d.
+Status LowerPool2d(const Node& node, LoweringBuilder& builder);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_LOWER_WINDOW_H_

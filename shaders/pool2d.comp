@@ -1,0 +1,82 @@
+// Pooling: slot 1 -> slot 2, images of one type. Taps in the padding count nothing; a window all of
+// which lies there gives 0, or the least value of the type as its maximum.
+//
+// Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of a row and a column
+// of the input; from uvec4 1 on {width of the result, as divisor}; from 2 on the height and from 5 on
+// the width (window.glsl); from 8 on the dimensions of the result (strided.glsl; x: pixel, y: offset
+// of the input). Specialisation constants: 1 operation, 2 data type, 3 rank.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "tensor.glsl"
+
+layout(constant_id = 1) const uint kOperation = 0u;
+layout(constant_id = 2) const uint kType = 0u;
+layout(constant_id = 3) const uint kRank = 0u;
+#define STRIDED_RANK kRank
+
+#include "arithmetic.glsl"
+#include "strided.glsl"
+#include "window.glsl"
+
+#define POOL_OPERATION(name, value) const uint kPool##name = value;
+#include "operations.inc"
+
+READ_SLOT(1)
+WRITE_SLOT(2)
+
+const uint kHeight = 2u;
+const uint kWidth = 5u;
+const uint kDimensions = 8u;
+
+VALUE Least() {
+#if COMPUTE == COMPUTE_FLOAT
+  return -INFINITY;
+#elif COMPUTE == COMPUTE_INT
+  if (kType == kUint8) return 0;
+  return kType == kInt8 ? -128 : int(0x80000000u);
+#elif COMPUTE == COMPUTE_INT64
+  return int64_t(packUint2x32(uvec2(0u, 0x80000000u)));
+#else
+  return VALUE(0);
+#endif
+}
+
+VALUE Identity() { return kOperation == kPoolMax ? Least() : VALUE(0); }
+
+VALUE Combine(VALUE a, VALUE b) { return kOperation == kPoolMax ? Max(a, b) : a + b; }
+
+VALUE Finish(VALUE x, uvec2 counts) {
+#if COMPUTE == COMPUTE_FLOAT
+  // As floats: their product may be beyond 32 bits.
+  if (kOperation == kPoolAverage) return x / max(float(counts.x) * float(counts.y), 1.0);
+  if (kOperation == kPoolL2) return sqrt(x);
+#endif
+  return x;
+}
+
+uvec2 ComputeElement(uint e) {
+  uvec4 place = StridedOffsets(e, kDimensions, P(1));
+  uvec3 columns = P4(1).xyz;
+  uint row = Divide(place.x, columns);
+  uint column = place.x - row * columns.x;
+  uvec2 row_taps = TapsInside(kHeight, row);
+  uvec2 column_taps = TapsInside(kWidth, column);
+  uint step = WINDOW_DILATION(kWidth) * P(3);
+  VALUE total = Identity();
+  for (uint ky = row_taps.x; ky < row_taps.y; ++ky) {
+    uint y = WindowStart(kHeight, row) + ky * WINDOW_DILATION(kHeight);
+    uint from = place.y + y * P(2) + WindowStart(kWidth, column) * P(3);
+    // Sums of one row are kept apart, so that rounding errors grow slower than the count.
+    VALUE part = Identity();
+    LONG_LOOP(kx, column_taps.x, column_taps.y, 1u) {
+      VALUE x = LOAD(1, kType, from + kx * step);
+      part = Combine(part, kOperation == kPoolL2 ? x * x : x);
+    }
+    total = Combine(total, part);
+  }
+  uvec2 counts = uvec2(row_taps.y - min(row_taps.x, row_taps.y),
+                       column_taps.y - min(column_taps.x, column_taps.y));
+  return Encode(Finish(total, counts), kType);
+}
+
+void main() { STORE_ELEMENTS(2, kType, P(0), ComputeElement); }

@@ -1,0 +1,451 @@
+// Convolutions and pooling against double loops over every tap.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::Conv2dAttributes;
+using webidl::Conv2dFilterOperandLayout;
+using webidl::ConvTranspose2dAttributes;
+using webidl::ConvTranspose2dFilterOperandLayout;
+using webidl::InputOperandLayout;
+using webidl::OperandDataType;
+using webidl::OperatorKind;
+using webidl::Pool2dAttributes;
+using webidl::RoundingType;
+using webidl::Shape;
+using Values = std::vector<long double>;
+using List = std::vector<uint32_t>;
+
+constexpr OperandDataType kFloat = OperandDataType::kFloat32;
+constexpr OperandDataType kHalf = OperandDataType::kFloat16;
+
+size_t CountOf(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
+}
+
+bool IsFloat(OperandDataType type) { return type == kFloat || type == kHalf; }
+bool IsUnsigned(OperandDataType type) {
+  return type == OperandDataType::kUint32 || type == OperandDataType::kUint64 ||
+         type == OperandDataType::kUint8;
+}
+
+HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> real(-2, 2);
+  std::uniform_int_distribution<int> integer(IsUnsigned(type) ? 0 : -100, 100);
+  Values values(CountOf(shape));
+  for (long double& value : values) value = IsFloat(type) ? real(random) : integer(random);
+  return HostTensor::Create(type, shape, values);
+}
+
+// Where {batch, channel, row, column} is in an image of this shape.
+size_t ImageIndex(const Shape& shape, InputOperandLayout layout, std::array<int64_t, 4> at) {
+  if (layout == InputOperandLayout::kNhwc) at = {at[0], at[2], at[3], at[1]};
+  return ((at[0] * shape[1] + at[1]) * shape[2] + at[2]) * shape[3] + at[3];
+}
+Shape ImageShape(InputOperandLayout layout, const Shape& nchw) {
+  if (layout == InputOperandLayout::kNchw) return nchw;
+  return {nchw[0], nchw[2], nchw[3], nchw[1]};
+}
+Shape ToNchw(InputOperandLayout layout, const Shape& shape) {
+  if (layout == InputOperandLayout::kNchw) return shape;
+  return {shape[0], shape[3], shape[1], shape[2]};
+}
+
+// Dimension d of a stored filter is dimension order[d] of {output, input, row, column}.
+using Order = std::array<size_t, 4>;
+Order OrderOf(Conv2dFilterOperandLayout layout) {
+  switch (layout) {
+    case Conv2dFilterOperandLayout::kOihw:
+      return {0, 1, 2, 3};
+    case Conv2dFilterOperandLayout::kHwio:
+      return {2, 3, 1, 0};
+    case Conv2dFilterOperandLayout::kOhwi:
+      return {0, 2, 3, 1};
+    default:
+      return {1, 2, 3, 0};
+  }
+}
+Order OrderOf(ConvTranspose2dFilterOperandLayout layout) {
+  switch (layout) {
+    case ConvTranspose2dFilterOperandLayout::kIohw:
+      return {1, 0, 2, 3};
+    case ConvTranspose2dFilterOperandLayout::kHwoi:
+      return {2, 3, 0, 1};
+    default:
+      return {0, 2, 3, 1};
+  }
+}
+Shape FilterShape(const Order& order, const Shape& oihw) {
+  return {oihw[order[0]], oihw[order[1]], oihw[order[2]], oihw[order[3]]};
+}
+size_t FilterIndex(const Shape& shape, const Order& order, const std::array<int64_t, 4>& at) {
+  size_t index = 0;
+  for (size_t d = 0; d < 4; ++d) index = index * shape[d] + at[order[d]];
+  return index;
+}
+
+// A result and the sum of its terms' magnitudes, to which errors are relative.
+struct Expected {
+  Values values;
+  Values magnitudes;
+};
+
+void ExpectNear(const Expected& expected, const HostTensor& actual) {
+  OperandDataType type = actual.descriptor.data_type();
+  Values values = actual.Values();
+  ASSERT_EQ(values.size(), expected.values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    long double want = RoundTo(type, expected.values[i]);
+    if (std::fabs(want - values[i]) <= 3e-7L * expected.magnitudes[i]) continue;
+    ASSERT_LE(UlpDistance(type, want, values[i]), IsFloat(type) ? 2 : 0)
+        << "element " << i << ": want " << static_cast<double>(want) << ", got "
+        << static_cast<double>(values[i]);
+  }
+}
+
+// The draft's convolution; transposed, each element of the input is spread over the result.
+template <typename Attributes>
+Expected Convolve(const Attributes& attributes, const HostTensor& input, const HostTensor& filter,
+                  const std::optional<HostTensor>& bias, const Shape& result) {
+  constexpr bool kTransposed = std::is_same_v<Attributes, ConvTranspose2dAttributes>;
+  InputOperandLayout layout = attributes.input_layout;
+  Order order = OrderOf(attributes.filter_layout);
+  const Shape& filter_shape = filter.descriptor.shape();
+  Shape oihw(4);
+  for (size_t d = 0; d < 4; ++d) oihw[order[d]] = filter_shape[d];
+  Shape in = ToNchw(layout, input.descriptor.shape());
+  Shape out = ToNchw(layout, result);
+  List padding = attributes.padding.value_or(List{0, 0, 0, 0});
+  List strides = attributes.strides.value_or(List{1, 1});
+  List dilations = attributes.dilations.value_or(List{1, 1});
+  int64_t group_inputs = in[1] / attributes.groups;
+  int64_t group_outputs = out[1] / attributes.groups;
+  Values x = input.Values();
+  Values w = filter.Values();
+  Expected expected{Values(CountOf(out)), Values(CountOf(out))};
+  if (bias) {
+    Values b = bias->Values();
+    for (int64_t n = 0; n < out[0]; ++n) {
+      for (int64_t o = 0; o < out[1]; ++o) {
+        for (int64_t p = 0; p < int64_t{out[2]} * out[3]; ++p) {
+          size_t e = ImageIndex(result, layout, {n, o, p / out[3], p % out[3]});
+          expected.values[e] = b[o];
+          expected.magnitudes[e] = std::fabs(b[o]);
+        }
+      }
+    }
+  }
+  // The small side of the window: positions of the input where transposed, else of the result.
+  const Shape& positions = kTransposed ? in : out;
+  const Shape& others = kTransposed ? out : in;
+  for (int64_t n = 0; n < in[0]; ++n) {
+    for (int64_t o = 0; o < out[1]; ++o) {
+      for (int64_t i = 0; i < group_inputs; ++i) {
+        int64_t group = o / group_outputs;
+        int64_t channel = group * group_inputs + i;
+        for (int64_t k = 0; k < int64_t{oihw[2]} * oihw[3]; ++k) {
+          int64_t ky = k / oihw[3];
+          int64_t kx = k % oihw[3];
+          long double weight = w[FilterIndex(
+              filter_shape, order,
+              {kTransposed ? o % group_outputs : o, kTransposed ? channel : i, ky, kx})];
+          for (int64_t p = 0; p < int64_t{positions[2]} * positions[3]; ++p) {
+            int64_t row = p / positions[3];
+            int64_t column = p % positions[3];
+            int64_t y = row * strides[0] + ky * dilations[0] - padding[0];
+            int64_t z = column * strides[1] + kx * dilations[1] - padding[2];
+            if (y < 0 || z < 0 || y >= others[2] || z >= others[3]) continue;
+            size_t from = ImageIndex(input.descriptor.shape(), layout,
+                                     {n, channel, kTransposed ? row : y, kTransposed ? column : z});
+            size_t to =
+                ImageIndex(result, layout, {n, o, kTransposed ? y : row, kTransposed ? z : column});
+            expected.values[to] += x[from] * weight;
+            expected.magnitudes[to] += std::fabs(x[from] * weight);
+          }
+        }
+      }
+    }
+  }
+  return expected;
+}
+
+// `input` as NCHW, `filter` as OIHW by meaning (transposed: all input channels, the output channels
+// of a group).
+template <typename Attributes>
+void ExpectConvolves(const Attributes& attributes, OperandDataType type, const Shape& input_shape,
+                     const Shape& filter_shape, bool has_bias, uint32_t seed) {
+  constexpr bool kTransposed = std::is_same_v<Attributes, ConvTranspose2dAttributes>;
+  HostTensor input = RandomTensor(type, ImageShape(attributes.input_layout, input_shape), seed);
+  HostTensor filter =
+      RandomTensor(type, FilterShape(OrderOf(attributes.filter_layout), filter_shape), seed + 1);
+  std::optional<HostTensor> bias;
+  uint32_t channels = filter_shape[0] * (kTransposed ? attributes.groups : 1);
+  if (has_bias) bias = RandomTensor(type, {channels}, seed + 2);
+  HostTensor result = RunOne(kTransposed ? OperatorKind::kConvTranspose2d : OperatorKind::kConv2d,
+                             {input, filter, bias}, attributes);
+  SCOPED_TRACE("input " + input.descriptor.ToString() + " filter " + filter.descriptor.ToString() +
+               " result " + result.descriptor.ToString() + " seed " + std::to_string(seed));
+  ExpectNear(Convolve(attributes, input, filter, bias, result.descriptor.shape()), result);
+}
+
+uint32_t Pick(std::mt19937& random, uint32_t least, uint32_t greatest) {
+  return std::uniform_int_distribution<uint32_t>(least, greatest)(random);
+}
+
+TEST(LowerConv2d, RandomOptions_MatchReference) {
+  std::mt19937 random(1);
+  for (uint32_t turn = 0; turn < 36; ++turn) {
+    Conv2dAttributes attributes;
+    attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 2 % 4);
+    attributes.groups = Pick(random, 1, 3);
+    if (turn % 3 != 0)
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 3)};
+    if (turn % 5 != 0) attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 3)};
+    if (turn % 7 != 0) attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 3)};
+    uint32_t inputs = Pick(random, 1, turn % 4 == 0 ? 11 : 3);
+    uint32_t outputs = Pick(random, 1, 6);
+    Shape input = {Pick(random, 1, 2), inputs * attributes.groups, Pick(random, 7, 11),
+                   Pick(random, 7, 11)};
+    Shape filter = {outputs * attributes.groups, inputs, Pick(random, 1, 3), Pick(random, 1, 3)};
+    ExpectConvolves(attributes, turn % 3 == 1 ? kHalf : kFloat, input, filter, turn % 2 == 0,
+                    100 * turn);
+  }
+}
+
+TEST(LowerConv2d, Depthwise_MatchesReference) {
+  for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .groups = 9, .input_layout = layout};
+    ExpectConvolves(attributes, kFloat, {2, 9, 8, 7}, {9, 1, 3, 3}, true, 1);
+    ExpectConvolves(attributes, kHalf, {1, 9, 5, 7}, {9, 1, 3, 3}, false, 2);
+  }
+}
+
+TEST(LowerConv2d, PointwiseOfManyChannels_MatchesReference) {
+  for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    Conv2dAttributes attributes{.input_layout = layout};
+    ExpectConvolves(attributes, kFloat, {1, 700, 3, 5}, {13, 700, 1, 1}, true, 3);
+  }
+}
+
+// More elements than the invocations of a CPU device take at once.
+TEST(LowerConv2d, ManyPixels_MatchReference) {
+  Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 1}};
+  ExpectConvolves(attributes, kFloat, {1, 3, 160, 90}, {5, 3, 3, 3}, true, 4);
+  ExpectConvolves(attributes, kHalf, {1, 3, 90, 81}, {5, 3, 3, 3}, true, 5);
+}
+
+TEST(LowerConv2d, WindowsInThePadding_GiveTheBias) {
+  Conv2dAttributes attributes{.padding = List{4, 4, 4, 4}};
+  ExpectConvolves(attributes, kFloat, {1, 1, 2, 2}, {2, 1, 2, 2}, true, 6);
+  ExpectConvolves(attributes, kFloat, {1, 1, 2, 2}, {2, 1, 9, 2}, false, 7);
+}
+
+TEST(LowerConv2d, HugePadding_IsRefused) {
+  Conv2dAttributes attributes{.padding = List{0xffffffff, 0, 0, 0}, .strides = List{0x80000000, 1}};
+  auto result = RunNode(
+      OperatorKind::kConv2d,
+      {RandomTensor(kFloat, {1, 1, 2, 2}, 8), RandomTensor(kFloat, {1, 1, 1, 1}, 9), std::nullopt},
+      attributes);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
+}
+
+TEST(LowerConv2d, FilterBeyondTheLoops_IsRefused) {
+  Conv2dAttributes attributes;
+  auto result = RunNode(OperatorKind::kConv2d,
+                        {RandomTensor(kFloat, {1, 1, 300, 300}, 8),
+                         RandomTensor(kFloat, {1, 1, 290, 290}, 9), std::nullopt},
+                        attributes);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
+}
+
+TEST(LowerConvTranspose2d, RandomOptions_MatchReference) {
+  std::mt19937 random(2);
+  for (uint32_t turn = 0; turn < 36; ++turn) {
+    ConvTranspose2dAttributes attributes;
+    attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
+    attributes.filter_layout = static_cast<ConvTranspose2dFilterOperandLayout>(turn / 2 % 3);
+    attributes.groups = Pick(random, 1, 3);
+    List strides = {Pick(random, 1, 3), Pick(random, 1, 3)};
+    List padding = {Pick(random, 0, 2), Pick(random, 0, 2), Pick(random, 0, 2), Pick(random, 0, 2)};
+    List dilations = {Pick(random, 1, 3), Pick(random, 1, 2)};
+    attributes.strides = strides;
+    attributes.dilations = dilations;
+    if (turn % 3 != 0) {
+      attributes.padding = padding;
+    } else {
+      padding = {0, 0, 0, 0};
+    }
+    uint32_t inputs = Pick(random, 1, turn % 4 == 0 ? 11 : 3);
+    Shape input = {Pick(random, 1, 2), inputs * attributes.groups, Pick(random, 4, 7),
+                   Pick(random, 4, 7)};
+    Shape filter = {Pick(random, 1, 6), inputs * attributes.groups, Pick(random, 1, 4),
+                    Pick(random, 1, 4)};
+    List extra = {Pick(random, 0, strides[0] - 1), Pick(random, 0, strides[1] - 1)};
+    if (turn % 4 == 1) attributes.output_padding = extra;
+    if (turn % 4 == 2) {
+      List sizes(2);
+      for (size_t i = 0; i < 2; ++i) {
+        sizes[i] = (input[2 + i] - 1) * strides[i] + (filter[2 + i] - 1) * dilations[i] + 1 +
+                   extra[i] - padding[2 * i] - padding[2 * i + 1];
+      }
+      if (sizes[0] > 100 || sizes[1] > 100 || sizes[0] == 0 || sizes[1] == 0) continue;
+      attributes.output_sizes = sizes;
+    }
+    ExpectConvolves(attributes, turn % 3 == 1 ? kHalf : kFloat, input, filter, turn % 2 == 0,
+                    100 * turn);
+  }
+}
+
+TEST(LowerConvTranspose2d, OnePixel_SpreadsOverTheFilter) {
+  ConvTranspose2dAttributes attributes{.strides = List{1000000000, 1000000000}};
+  ExpectConvolves(attributes, kFloat, {1, 2, 1, 1}, {3, 2, 3, 4}, true, 10);
+}
+
+// --- Pooling -------------------------------------------------------------------------------------
+
+Expected Pool(OperatorKind kind, const Pool2dAttributes& attributes, const HostTensor& input,
+              const Shape& result) {
+  InputOperandLayout layout = attributes.layout;
+  Shape in = ToNchw(layout, input.descriptor.shape());
+  Shape out = ToNchw(layout, result);
+  List window = attributes.window_dimensions.value_or(List{in[2], in[3]});
+  List padding = attributes.padding.value_or(List{0, 0, 0, 0});
+  List strides = attributes.strides.value_or(List{1, 1});
+  List dilations = attributes.dilations.value_or(List{1, 1});
+  Values x = input.Values();
+  Expected expected{Values(CountOf(out)), Values(CountOf(out))};
+  for (int64_t p = 0; p < int64_t{out[0]} * out[1]; ++p) {
+    for (int64_t q = 0; q < int64_t{out[2]} * out[3]; ++q) {
+      Values taps;
+      for (int64_t k = 0; k < int64_t{window[0]} * window[1]; ++k) {
+        int64_t y = q / out[3] * strides[0] + k / window[1] * dilations[0] - padding[0];
+        int64_t z = q % out[3] * strides[1] + k % window[1] * dilations[1] - padding[2];
+        if (y < 0 || z < 0 || y >= in[2] || z >= in[3]) continue;
+        taps.push_back(
+            x[ImageIndex(input.descriptor.shape(), layout, {p / out[1], p % out[1], y, z})]);
+      }
+      size_t to = ImageIndex(result, layout, {p / out[1], p % out[1], q / out[3], q % out[3]});
+      long double& value = expected.values[to];
+      if (kind == OperatorKind::kMaxPool2d) {
+        value = -std::numeric_limits<long double>::infinity();
+        for (long double tap : taps) value = std::max(value, tap);
+        continue;
+      }
+      for (long double tap : taps) {
+        value += kind == OperatorKind::kL2Pool2d ? tap * tap : tap / taps.size();
+        expected.magnitudes[to] += std::fabs(tap) / taps.size();
+      }
+      if (kind == OperatorKind::kL2Pool2d) value = std::sqrt(value);
+    }
+  }
+  return expected;
+}
+
+void ExpectPools(OperatorKind kind, const Pool2dAttributes& attributes, OperandDataType type,
+                 const Shape& input_shape, uint32_t seed) {
+  HostTensor input = RandomTensor(type, ImageShape(attributes.layout, input_shape), seed);
+  HostTensor result = RunOne(kind, {input}, attributes);
+  SCOPED_TRACE(std::string(webidl::OperatorName(kind)) + " input " + input.descriptor.ToString() +
+               " result " + result.descriptor.ToString() + " seed " + std::to_string(seed));
+  ExpectNear(Pool(kind, attributes, input, result.descriptor.shape()), result);
+}
+
+constexpr OperatorKind kPools[] = {OperatorKind::kAveragePool2d, OperatorKind::kL2Pool2d,
+                                   OperatorKind::kMaxPool2d};
+
+TEST(LowerPool2d, RandomOptions_MatchReference) {
+  std::mt19937 random(3);
+  for (uint32_t turn = 0; turn < 48; ++turn) {
+    Pool2dAttributes attributes;
+    attributes.layout = static_cast<InputOperandLayout>(turn % 2);
+    List window = {Pick(random, 2, 3), Pick(random, 2, 4)};
+    attributes.window_dimensions = window;
+    attributes.output_shape_rounding = turn % 3 == 0 ? RoundingType::kCeil : RoundingType::kFloor;
+    if (turn % 4 != 0)
+      attributes.padding =
+          List{Pick(random, 0, 1), Pick(random, 0, 1), Pick(random, 0, 1), Pick(random, 0, 1)};
+    if (turn % 5 != 0) attributes.strides = List{Pick(random, 1, 2), Pick(random, 1, 2)};
+    if (turn % 7 != 0) attributes.dilations = List{Pick(random, 1, 3), Pick(random, 1, 2)};
+    Shape input = {Pick(random, 1, 2), Pick(random, 1, 5), Pick(random, 8, 11),
+                   Pick(random, 8, 11)};
+    ExpectPools(kPools[turn / 2 % 3], attributes, turn % 5 < 2 ? kHalf : kFloat, input, turn);
+  }
+}
+
+TEST(LowerPool2d, MaximumOfEveryType_MatchesReference) {
+  for (OperandDataType type :
+       {OperandDataType::kInt32, OperandDataType::kUint32, OperandDataType::kInt64,
+        OperandDataType::kUint64, OperandDataType::kInt8, OperandDataType::kUint8}) {
+    for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+      Pool2dAttributes attributes{
+          .window_dimensions = List{3, 2}, .padding = List{1, 1, 0, 1}, .layout = layout};
+      ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 5, 7}, 20);
+      ExpectPools(OperatorKind::kMaxPool2d, Pool2dAttributes{.layout = layout}, type, {1, 3, 5, 7},
+                  21);
+    }
+  }
+}
+
+TEST(LowerPool2d, WholeImages_MatchReference) {
+  for (OperatorKind kind : kPools) {
+    for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+      Pool2dAttributes attributes{.layout = layout};
+      ExpectPools(kind, attributes, kFloat, {2, 5, 13, 11}, 22);
+      ExpectPools(kind, attributes, kHalf, {1, 3, 13, 11}, 23);
+      // A window that is larger than the image covers it from its only position.
+      attributes.window_dimensions = List{8, 9};
+      attributes.padding = List{1, 1, 2, 2};
+      ExpectPools(kind, attributes, kFloat, {2, 3, 6, 5}, 24);
+    }
+    ExpectPools(kind, Pool2dAttributes{}, kFloat, {1, 1, 600, 500}, 25);
+  }
+}
+
+TEST(LowerPool2d, NanAndPadding) {
+  long double nan = std::numeric_limits<long double>::quiet_NaN();
+  HostTensor input = HostTensor::Create(kFloat, {1, 1, 2, 2}, {1, nan, -3, -4});
+  Pool2dAttributes attributes{.window_dimensions = List{1, 1}, .padding = List{0, 0, 1, 0}};
+  Values values = RunOne(OperatorKind::kMaxPool2d, {input}, attributes).Values();
+  ASSERT_EQ(values.size(), 6u);
+  EXPECT_EQ(values[0], -std::numeric_limits<long double>::infinity());
+  EXPECT_EQ(values[1], 1);
+  EXPECT_TRUE(std::isnan(values[2]));
+  EXPECT_EQ(values[5], -4);
+  values = RunOne(OperatorKind::kAveragePool2d, {input}, attributes).Values();
+  EXPECT_EQ(values[0], 0);
+  EXPECT_EQ(values[4], -3);
+}
+
+TEST(LowerPool2d, WindowBeyondTheLoops_IsRefused) {
+  Pool2dAttributes attributes{.window_dimensions = List{999, 1000}};
+  auto result =
+      RunNode(OperatorKind::kMaxPool2d, {RandomTensor(kFloat, {1, 1, 1000, 1000}, 26)}, attributes);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
+}
+
+TEST(LowerPool2d, IntegerAverage_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kAveragePool2d,
+                       {RandomTensor(OperandDataType::kInt32, {1, 1, 2, 2}, 27)},
+                       Pool2dAttributes{})
+                   .ok());
+}
+
+}  // namespace
+}  // namespace webnnd::service
