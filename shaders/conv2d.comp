@@ -6,11 +6,12 @@
 //
 // Parameters: 0 units (pixels times blocks of channels); 1 rank of their dimensions; 2 input
 // channels of a group; from uvec4 1 on {output channels of a group, as divisor}, {width of the
-// result, as divisor}; {input strides: channel, row, column}; {filter strides: group, output channel,
-// input channel, row}; {filter stride: column; result stride: channel}; from uvec4 6 on the height
-// and from 9 on the width (window.glsl); from 12 on the dimensions of the units (strided.glsl; x:
-// pixel, y: offset of the input, z: first output channel, w: offset of the result).
-// Specialisation constants: 1 data type, 2 whether transposed, 3 whether there is a bias, 4 rank.
+// result, as divisor}; {input strides: channel, row, column}; {filter strides: group, output
+// channel, input channel, row}; {filter stride: column; result stride: channel}; from uvec4 6 on
+// the height and from 9 on the width (window.glsl); from 12 on the dimensions of the units
+// (strided.glsl; x: pixel, y: offset of the input, z: first output channel, w: offset of the
+// result). Specialisation constants: 1 data type, 2 whether transposed, 3 whether there is a bias,
+// 4 rank.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"

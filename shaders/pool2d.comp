@@ -1,10 +1,10 @@
 // Pooling: slot 1 -> slot 2, images of one type. Taps in the padding count nothing; a window all of
 // which lies there gives 0, or the least value of the type as its maximum.
 //
-// Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of a row and a column
-// of the input; from uvec4 1 on {width of the result, as divisor}; from 2 on the height and from 5 on
-// the width (window.glsl); from 8 on the dimensions of the result (strided.glsl; x: pixel, y: offset
-// of the input). Specialisation constants: 1 operation, 2 data type, 3 rank.
+// Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of a row and a
+// column of the input; from uvec4 1 on {width of the result, as divisor}; from 2 on the height and
+// from 5 on the width (window.glsl); from 8 on the dimensions of the result (strided.glsl; x:
+// pixel, y: offset of the input). Specialisation constants: 1 operation, 2 data type, 3 rank.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"

@@ -1,13 +1,13 @@
 // Resampling along two dimensions: slot 1 -> slot 2, of float32, float16, int8 or uint8.
 //
-// Coordinates are fractions of integers, so that no rounding picks a wrong neighbour: element o lies
-// at ((2 o + 1) in - out) / (2 out) in the input. Interpolated integers round to the nearest.
+// Coordinates are fractions of integers, so that no rounding picks a wrong neighbour: element o
+// lies at ((2 o + 1) in - out) / (2 out) in the input. Interpolated integers round to the nearest.
 //
-// Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of the two dimensions
-// in the input; uvec4 1, 2 {twice the size in the result, as divisor; size in the input} of each;
-// from uvec4 3 on the dimensions of the result (strided.glsl; x: offset in the input from the other
-// dimensions, y, z: coordinates along the two). Specialisation constants: 1 data type, 2 whether
-// linear (else the nearest), 3 rank, 4 whether the fractions take 64 bits.
+// Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of the two
+// dimensions in the input; uvec4 1, 2 {twice the size in the result, as divisor; size in the input}
+// of each; from uvec4 3 on the dimensions of the result (strided.glsl; x: offset in the input from
+// the other dimensions, y, z: coordinates along the two). Specialisation constants: 1 data type, 2
+// whether linear (else the nearest), 3 rank, 4 whether the fractions take 64 bits.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"

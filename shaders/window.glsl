@@ -1,7 +1,7 @@
 // Windows that slide over one spatial dimension of an image: which of their taps lie within it.
 //
-// A dimension takes three uvec4 of the parameters from number `axis` on: {size of the image, taps of
-// the window, padding before the image, 0}, then the dilation and the stride as divisors.
+// A dimension takes three uvec4 of the parameters from number `axis` on: {size of the image, taps
+// of the window, padding before the image, 0}, then the dilation and the stride as divisors.
 #ifndef WEBNND_SHADERS_WINDOW_GLSL_
 #define WEBNND_SHADERS_WINDOW_GLSL_
 
@@ -10,8 +10,8 @@
 #define WINDOW_DILATION(axis) (P4((axis) + 1u).x)
 #define WINDOW_STRIDE(axis) (P4((axis) + 2u).x)
 
-// Taps from .x on and below .y lie within the image where the window is at `position`. Tap k is then
-// at WindowStart(axis, position) + k * WINDOW_DILATION(axis), modulo 2^32.
+// Taps from .x on and below .y lie within the image where the window is at `position`. Tap k is
+// then at WindowStart(axis, position) + k * WINDOW_DILATION(axis), modulo 2^32.
 uvec2 TapsInside(uint axis, uint position) {
   uvec4 sizes = P4(axis);
   uvec3 dilation = P4(axis + 1u).xyz;
