@@ -5,7 +5,9 @@
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_gather.h"
 #include "service/passes/lower_matmul.h"
+#include "service/passes/lower_normalization.h"
 #include "service/passes/lower_quantize.h"
+#include "service/passes/lower_recurrent.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/lower_resample.h"
 #include "service/passes/lower_shape.h"
@@ -52,16 +54,16 @@ constexpr Row kRows[] = {
     {OperatorKind::kGemm, LowerGemm},
     {OperatorKind::kGreater, LowerBinary},
     {OperatorKind::kGreaterOrEqual, LowerBinary},
-    {OperatorKind::kGru, nullptr},
-    {OperatorKind::kGruCell, nullptr},
+    {OperatorKind::kGru, LowerGru},
+    {OperatorKind::kGruCell, LowerGruCell},
     {OperatorKind::kHardSigmoid, LowerUnary},
     {OperatorKind::kHardSwish, LowerUnary},
     {OperatorKind::kIdentity, LowerAlias},
-    {OperatorKind::kInstanceNormalization, nullptr},
+    {OperatorKind::kInstanceNormalization, LowerInstanceNormalization},
     {OperatorKind::kIsInfinite, LowerUnary},
     {OperatorKind::kIsNaN, LowerUnary},
     {OperatorKind::kL2Pool2d, LowerPool2d},
-    {OperatorKind::kLayerNormalization, nullptr},
+    {OperatorKind::kLayerNormalization, LowerLayerNormalization},
     {OperatorKind::kLeakyRelu, LowerUnary},
     {OperatorKind::kLesser, LowerBinary},
     {OperatorKind::kLesserOrEqual, LowerBinary},
@@ -71,8 +73,8 @@ constexpr Row kRows[] = {
     {OperatorKind::kLogicalNot, LowerUnary},
     {OperatorKind::kLogicalOr, LowerBinary},
     {OperatorKind::kLogicalXor, LowerBinary},
-    {OperatorKind::kLstm, nullptr},
-    {OperatorKind::kLstmCell, nullptr},
+    {OperatorKind::kLstm, LowerLstm},
+    {OperatorKind::kLstmCell, LowerLstmCell},
     {OperatorKind::kMatmul, LowerMatmul},
     {OperatorKind::kMax, LowerBinary},
     {OperatorKind::kMaxPool2d, LowerPool2d},

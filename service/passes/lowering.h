@@ -56,6 +56,7 @@ class LoweringBuilder {
     size_t call_index;  // The alias takes effect before this call.
   };
   std::vector<LoweredCall>& calls() { return calls_; }
+  const std::vector<LoweredCall>& calls() const { return calls_; }
   const std::vector<Alias>& aliases() const { return aliases_; }
 
  private:

@@ -1,0 +1,172 @@
+#include "service/passes/lower_normalization.h"
+
+#include <span>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+using webidl::Shape;
+
+// Means and variances, and which of them belong to an element.
+struct Moments {
+  ValueId mean = kNoValue;
+  ValueId variance = kNoValue;
+  std::vector<uint32_t> strides;  // Of both, along the dimensions of the input.
+};
+
+// Optional scale and bias, of one shape.
+struct Affine {
+  ValueId scale = kNoValue;
+  ValueId bias = kNoValue;
+  std::vector<uint32_t> strides;
+};
+
+uint64_t ElementsOf(std::span<const StridedDimension> dimensions) {
+  uint64_t count = 1;
+  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+  return count;
+}
+
+// Elements of a group that moments.comp loops over within kInvocationIterationsMax: twice, shared
+// by a workgroup, with an iteration for each block of many. Without a constant rank, each element
+// has a loop over its dimensions.
+uint64_t GroupMax(std::span<const StridedDimension> reduced) {
+  uint64_t loops = kInvocationIterationsMax * kLocalSizeMin / 2;
+  if (RankConstant(reduced) != 0) return loops * (kLongLoopUnroll - 1);
+  return loops / (reduced.size() + 1);
+}
+
+// Whether a workgroup shares a group, rather than an invocation each: better for long groups,
+// unless many of them are interleaved.
+bool SharesGroup(uint64_t length, uint64_t groups, uint64_t stride) {
+  constexpr uint64_t kLengthMin = 32;
+  constexpr uint64_t kInterleavedGroupsMin = 512;
+  return length >= kLengthMin && (stride == 1 || groups < kInterleavedGroupsMin);
+}
+
+// Adds the call that computes mean and variance over the dimensions that are set in `is_reduced`.
+Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_reduced,
+                               LoweringBuilder& builder) {
+  const OperandDescriptor input = builder.descriptor(input_value);
+  std::vector<uint32_t> input_strides = PackedStrides(input.shape());
+  std::vector<StridedDimension> kept;
+  std::vector<StridedDimension> reduced;
+  Moments moments;
+  moments.strides.resize(input.rank());
+  for (uint32_t d = 0; d < input.rank(); ++d) {
+    (is_reduced[d] ? reduced : kept).push_back({input.shape()[d], {input_strides[d]}});
+  }
+  uint32_t groups = 1;
+  for (uint32_t d = input.rank(); d-- > 0;) {
+    if (is_reduced[d]) continue;
+    moments.strides[d] = groups;
+    groups *= input.shape()[d];
+  }
+  kept = Coalesce(kept);
+  reduced = Coalesce(reduced);
+  auto length = NarrowCast<uint32_t>(ElementsOf(reduced));
+  if (length > GroupMax(reduced)) {
+    return NotSupportedError("the elements ({}) of one mean are more than a kernel loops over",
+                             length);
+  }
+
+  const uint32_t shape[] = {groups};
+  ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32,
+                                                              std::span<const uint32_t>(shape)));
+  moments.mean = builder.AddTemporary(descriptor);
+  moments.variance = builder.AddTemporary(descriptor);
+  bool shares_group = SharesGroup(length, groups, reduced.back().strides[0]);
+  LoweredCall call;
+  call.shader = ShaderId::kMoments;
+  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_group,
+                         RankConstant(reduced)};
+  call.buffers = {{input_value, false}, {moments.mean, true}, {moments.variance, true}};
+  call.parameters = {groups, length, static_cast<uint32_t>(kept.size()),
+                     static_cast<uint32_t>(reduced.size())};
+  AppendDimensions(kept, call.parameters);
+  AppendDimensions(reduced, call.parameters);
+  (shares_group ? call.workgroups : call.invocations) = groups;
+  call.cost = 2 * input.byte_length() * reduced.size();
+  builder.AddCall(std::move(call));
+  return moments;
+}
+
+void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& affine,
+                      double epsilon, LoweringBuilder& builder) {
+  ValueId input_value = node.operands[0];
+  const OperandDescriptor& input = builder.descriptor(input_value);
+  bool has_scale = affine.scale != kNoValue;
+  bool has_bias = affine.bias != kNoValue;
+  const std::vector<uint32_t> strides[] = {moments.strides, affine.strides};
+  std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(input.shape(), strides));
+
+  LoweredCall call;
+  call.shader = ShaderId::kNormalize;
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         static_cast<uint32_t>(builder.descriptor(moments.mean).data_type()),
+                         has_scale, has_bias, RankConstant(dimensions)};
+  // The module declares all slots, so something must be bound there.
+  call.buffers = {{input_value, false},
+                  {moments.mean, false},
+                  {moments.variance, false},
+                  {has_scale ? affine.scale : moments.mean, false},
+                  {has_bias ? affine.bias : moments.mean, false},
+                  {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(input.element_count()), FloatBits(epsilon),
+                     static_cast<uint32_t>(dimensions.size()), 0};
+  AppendDimensions(dimensions, call.parameters);
+  call.invocations = StoreUnits(input);
+  call.cost = input.element_count() * (8 + dimensions.size());
+  builder.AddCall(std::move(call));
+}
+
+// 1 along `axis`, 0 along the others.
+std::vector<uint32_t> StridesAlong(uint32_t axis, uint32_t rank) {
+  std::vector<uint32_t> strides(rank);
+  strides[axis] = 1;
+  return strides;
+}
+
+}  // namespace
+
+Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::InstanceNormalizationAttributes>(node.attributes);
+  bool channels_last = attributes.layout == webidl::InputOperandLayout::kNhwc;
+  std::vector<bool> is_reduced = {false, channels_last, true, !channels_last};
+  ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
+  AddNormalizeCall(
+      node, moments,
+      {node.operands[1], node.operands[2], StridesAlong(channels_last ? 3 : 1, /*rank=*/4)},
+      attributes.epsilon, builder);
+  return {};
+}
+
+Status LowerLayerNormalization(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::LayerNormalizationAttributes>(node.attributes);
+  const Shape shape = builder.descriptor(node.operands[0]).shape();
+  std::vector<uint32_t> axes;
+  for (uint32_t axis = 1; axis < shape.size(); ++axis) axes.push_back(axis);
+  if (attributes.axes) axes = *attributes.axes;
+
+  Affine affine{node.operands[1], node.operands[2], std::vector<uint32_t>(shape.size())};
+  std::vector<bool> is_reduced(shape.size());
+  // Scale and bias have the dimensions of the axes in the order in which these are listed.
+  uint32_t stride = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    is_reduced[axes[i]] = true;
+    affine.strides[axes[i]] = stride;
+    stride *= shape[axes[i]];
+  }
+  ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
+  AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);
+  return {};
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,60 @@
+// What the kernels of recurrent networks share.
+//
+// States are [directions, batch, hidden]. Gates are [directions, steps, batch, gates * hidden] in
+// float32, steps in the order in which they are processed; recurrent_input.comp makes them.
+// Parameters of a step (lstm_step.comp, gru_step.comp): 0 elements of a state; 1 and 2 offset in the
+// gates of the step and from one direction to the next; 4..6 hidden and 8..10 batch as divisors; 12
+// and 13 offset in the sequence of the states that the step adds, for each direction.
+#ifndef WEBNND_SHADERS_RECURRENT_GLSL_
+#define WEBNND_SHADERS_RECURRENT_GLSL_
+
+#include "math.glsl"
+#include "rows.glsl"
+
+// MLRecurrentNetworkActivation of the draft.
+const uint kRelu = 0u;
+const uint kSigmoid = 1u;
+const uint kTanh = 2u;
+
+float Activate(uint activation, float x) {
+  if (activation == kSigmoid) return Sigmoid(x);
+  if (activation == kTanh) return Tanh(x);
+  return IsNan(x) ? x : max(x, 0.0);
+}
+
+// Where the operands of an element of the state are, for `gates` gates.
+struct Place {
+  uint hidden;     // Index within a state.
+  uint direction;
+  uint row;        // First element of the state's row.
+  uint gate;       // Element of the first gate.
+  uint weight;     // First element of the recurrent weights of the first gate.
+  uint size;       // Of the hidden state; from one gate to the next.
+  uint gate_step;  // From the weights of one gate to those of the next.
+};
+
+Place PlaceOf(uint e, uint gates) {
+  uvec3 hidden_size = P4(1).xyz;
+  uvec3 batch_size = P4(2).xyz;
+  Place place;
+  place.size = hidden_size.x;
+  place.gate_step = place.size * place.size;
+  uint row = Divide(e, hidden_size);
+  place.row = row * place.size;
+  place.hidden = e - place.row;
+  place.direction = Divide(row, batch_size);
+  uint in_batch = row - place.direction * batch_size.x;
+  place.gate =
+      P(1) + place.direction * P(2) + in_batch * gates * place.size + place.hidden;
+  place.weight = place.direction * gates * place.gate_step + place.hidden * place.size;
+  return place;
+}
+
+// Writes element e of a state: others write the other half of its word.
+#define STORE_STATE(slot, type, e, value)          \
+  {                                                \
+    uvec2 state_ = Encode(value, type);            \
+    STORE_ROW_ELEMENT(slot, type, e, state_)       \
+  }
+
+#endif  // WEBNND_SHADERS_RECURRENT_GLSL_

@@ -1,0 +1,202 @@
+// Normalizations against long double loops.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperatorKind;
+using webidl::Shape;
+using Values = std::vector<long double>;
+using Axes = std::optional<std::vector<uint32_t>>;
+
+constexpr OperandDataType kFloat = OperandDataType::kFloat32;
+constexpr OperandDataType kHalf = OperandDataType::kFloat16;
+
+HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed, double low = -2,
+                        double high = 2) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> real(low, high);
+  Values values(std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
+  for (long double& value : values) value = real(random);
+  return HostTensor::Create(type, shape, values);
+}
+
+std::vector<size_t> IndexOf(size_t element, const Shape& shape) {
+  std::vector<size_t> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    index[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return index;
+}
+
+// The element of a tensor that has the dimensions `axes` of `shape`, in their order.
+size_t ElementAlong(const std::vector<size_t>& index, const Shape& shape,
+                    const std::vector<uint32_t>& axes) {
+  size_t element = 0;
+  for (uint32_t axis : axes) element = element * shape[axis] + index[axis];
+  return element;
+}
+
+void ExpectNear(const Values& expected, const HostTensor& actual) {
+  OperandDataType type = actual.descriptor.data_type();
+  Values values = actual.Values();
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    long double want = RoundTo(type, expected[i]);
+    if (std::fabs(want - values[i]) <= (type == kHalf ? 1e-3 : 2e-6)) continue;
+    ASSERT_LE(UlpDistance(type, want, values[i]), type == kHalf ? 1 : 16)
+        << "element " << i << ": want " << static_cast<double>(want) << ", got "
+        << static_cast<double>(values[i]);
+  }
+}
+
+// Normalizes over `reduced`; scale and bias have the dimensions `affine` of the input.
+Values Normalize(const HostTensor& input, const std::vector<uint32_t>& reduced,
+                 const std::vector<uint32_t>& affine, const std::optional<HostTensor>& scale,
+                 const std::optional<HostTensor>& bias, long double epsilon) {
+  const Shape& shape = input.descriptor.shape();
+  std::vector<uint32_t> kept;
+  for (uint32_t d = 0; d < shape.size(); ++d) {
+    if (std::count(reduced.begin(), reduced.end(), d) == 0) kept.push_back(d);
+  }
+  Values values = input.Values();
+  Values sums(values.size());
+  Values squares(values.size());
+  Values counts(values.size());
+  std::vector<size_t> groups(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    groups[i] = ElementAlong(IndexOf(i, shape), shape, kept);
+    sums[groups[i]] += values[i];
+    counts[groups[i]] += 1;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    long double difference = values[i] - sums[groups[i]] / counts[groups[i]];
+    squares[groups[i]] += difference * difference;
+  }
+  Values scales = scale ? scale->Values() : Values();
+  Values biases = bias ? bias->Values() : Values();
+  Values result(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t g = groups[i];
+    size_t a = ElementAlong(IndexOf(i, shape), shape, affine);
+    result[i] = (values[i] - sums[g] / counts[g]) / std::sqrt(squares[g] / counts[g] + epsilon);
+    if (scale) result[i] *= scales[a];
+    if (bias) result[i] += biases[a];
+  }
+  return result;
+}
+
+void ExpectLayerNormalization(const HostTensor& input, const Axes& axes, bool has_scale,
+                              bool has_bias, double epsilon = 1e-5) {
+  SCOPED_TRACE(input.descriptor.ToString() + " axes " +
+               (axes ? ::testing::PrintToString(*axes) : "absent"));
+  const Shape& shape = input.descriptor.shape();
+  OperandDataType type = input.descriptor.data_type();
+  std::vector<uint32_t> all_but_first;
+  for (uint32_t d = 1; d < shape.size(); ++d) all_but_first.push_back(d);
+  std::vector<uint32_t> reduced = axes.value_or(all_but_first);
+  Shape affine_shape;
+  for (uint32_t axis : reduced) affine_shape.push_back(shape[axis]);
+  std::optional<HostTensor> scale;
+  std::optional<HostTensor> bias;
+  if (has_scale) scale = RandomTensor(type, affine_shape, 101);
+  if (has_bias) bias = RandomTensor(type, affine_shape, 102);
+  HostTensor result =
+      RunOne(OperatorKind::kLayerNormalization, {input, scale, bias},
+             webidl::LayerNormalizationAttributes{.axes = axes, .epsilon = epsilon});
+  ExpectNear(Normalize(input, reduced, reduced, scale, bias, epsilon), result);
+}
+
+TEST(LowerLayerNormalization, EveryChoiceOfAxes_MatchesReference) {
+  HostTensor input = RandomTensor(kFloat, {3, 4, 5, 2}, 1);
+  for (uint32_t chosen = 0; chosen < 16; ++chosen) {
+    std::vector<uint32_t> axes;
+    for (uint32_t d = 0; d < 4; ++d) {
+      if ((chosen >> d & 1) != 0) axes.push_back(d);
+    }
+    ExpectLayerNormalization(input, axes, chosen % 2 == 0, chosen % 3 == 0);
+  }
+  ExpectLayerNormalization(input, std::nullopt, true, true, 0.01);
+}
+
+TEST(LowerLayerNormalization, AxesOutOfOrder_PermuteScaleAndBias) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    HostTensor input = RandomTensor(type, {3, 4, 5, 7}, 2);
+    ExpectLayerNormalization(input, {{3, 1}}, true, true);
+    ExpectLayerNormalization(input, {{2, 0, 3}}, true, false);
+    ExpectLayerNormalization(input, {{3, 2, 1, 0}}, false, true);
+  }
+}
+
+TEST(LowerLayerNormalization, HalfRowsOfOddLength_MatchReference) {
+  ExpectLayerNormalization(RandomTensor(kHalf, {3, 5, 33}, 3), {{2}}, true, true);
+  ExpectLayerNormalization(RandomTensor(kHalf, {7}, 4), {{0}}, true, false);
+}
+
+TEST(LowerLayerNormalization, OneElement_GivesTheBias) {
+  ExpectLayerNormalization(RandomTensor(kFloat, {}, 5), std::nullopt, true, true);
+  ExpectLayerNormalization(RandomTensor(kHalf, {5}, 6), std::nullopt, false, true);
+}
+
+TEST(LowerLayerNormalization, LongRowsFarFromZero_KeepTheirVariance) {
+  HostTensor input = RandomTensor(kFloat, {2, 30000}, 7, 100, 101);
+  HostTensor result = RunOne(OperatorKind::kLayerNormalization, {input, {}, {}},
+                             webidl::LayerNormalizationAttributes{});
+  Values want = Normalize(input, {1}, {1}, {}, {}, 1e-5L);
+  Values got = result.Values();
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(want[i]), 1e-4);
+  }
+  ExpectLayerNormalization(RandomTensor(kFloat, {600, 40, 2}, 8), {{1}}, true, true);
+}
+
+TEST(LowerLayerNormalization, GroupBeyondTheLoops_IsRefused) {
+  auto result = RunNode(OperatorKind::kLayerNormalization,
+                        {HostTensor::Create(kFloat, {1, 2000000}, {1}), {}, {}},
+                        webidl::LayerNormalizationAttributes{});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
+}
+
+TEST(LowerInstanceNormalization, BothLayouts_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (int choice = 0; choice < 8; ++choice) {
+      bool nhwc = (choice & 1) != 0;
+      uint32_t channels = nhwc ? 3 : 1;
+      HostTensor input = RandomTensor(type, {2, 3, 7, 5}, 10 + choice);
+      std::optional<HostTensor> scale;
+      std::optional<HostTensor> bias;
+      Shape affine_shape = {input.descriptor.shape()[channels]};
+      if ((choice & 2) != 0) scale = RandomTensor(type, affine_shape, 20);
+      if ((choice & 4) != 0) bias = RandomTensor(type, affine_shape, 21);
+      HostTensor result = RunOne(OperatorKind::kInstanceNormalization, {input, scale, bias},
+                                 webidl::InstanceNormalizationAttributes{
+                                     .epsilon = 1e-3,
+                                     .layout = nhwc ? webidl::InputOperandLayout::kNhwc
+                                                    : webidl::InputOperandLayout::kNchw});
+      ExpectNear(Normalize(input, {nhwc ? 1u : 2u, nhwc ? 2u : 3u}, {channels}, scale, bias, 1e-3L),
+                 result);
+    }
+  }
+}
+
+TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kInstanceNormalization,
+                       {RandomTensor(kFloat, {2, 3, 4, 5}, 30), RandomTensor(kFloat, {5}, 31), {}},
+                       webidl::InstanceNormalizationAttributes{})
+                   .ok());
+}
+
+}  // namespace
+}  // namespace webnnd::service
