@@ -136,6 +136,15 @@ std::vector<uint32_t> StridesAlong(uint32_t axis, uint32_t rank) {
 
 }  // namespace
 
+Status LowerBatchNormalization(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::BatchNormalizationAttributes>(node.attributes);
+  std::vector<uint32_t> strides =
+      StridesAlong(attributes.axis, builder.descriptor(node.operands[0]).rank());
+  AddNormalizeCall(node, {node.operands[1], node.operands[2], strides},
+                   {node.operands[3], node.operands[4], strides}, attributes.epsilon, builder);
+  return {};
+}
+
 Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::InstanceNormalizationAttributes>(node.attributes);
   bool channels_last = attributes.layout == webidl::InputOperandLayout::kNhwc;

@@ -6,6 +6,7 @@
 
 namespace webnnd::service {
 
+Status LowerBatchNormalization(const Node& node, LoweringBuilder& builder);
 Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder);
 Status LowerLayerNormalization(const Node& node, LoweringBuilder& builder);
 

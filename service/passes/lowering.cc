@@ -30,7 +30,7 @@ constexpr Row kRows[] = {
     {OperatorKind::kArgMax, LowerArgReduce},
     {OperatorKind::kArgMin, LowerArgReduce},
     {OperatorKind::kAveragePool2d, LowerPool2d},
-    {OperatorKind::kBatchNormalization, nullptr},
+    {OperatorKind::kBatchNormalization, LowerBatchNormalization},
     {OperatorKind::kCast, LowerCast},
     {OperatorKind::kCeil, LowerUnary},
     {OperatorKind::kClamp, LowerClamp},

@@ -198,5 +198,43 @@ TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
                    .ok());
 }
 
+TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t choice = 0; choice < 16; ++choice) {
+      uint32_t axis = choice % 4;
+      HostTensor input = RandomTensor(type, {3, 5, 2, 7}, 40 + choice);
+      Shape features = {input.descriptor.shape()[axis]};
+      HostTensor mean = RandomTensor(type, features, 41);
+      HostTensor variance = RandomTensor(type, features, 42, 0.1, 3);
+      std::optional<HostTensor> scale;
+      std::optional<HostTensor> bias;
+      if ((choice & 4) != 0) scale = RandomTensor(type, features, 43);
+      if ((choice & 8) != 0) bias = RandomTensor(type, features, 44);
+      HostTensor result =
+          RunOne(OperatorKind::kBatchNormalization, {input, mean, variance, scale, bias},
+                 webidl::BatchNormalizationAttributes{.axis = axis, .epsilon = 1e-3});
+      Values want = input.Values();
+      for (size_t i = 0; i < want.size(); ++i) {
+        size_t f = IndexOf(i, input.descriptor.shape())[axis];
+        want[i] = (want[i] - mean.Values()[f]) / std::sqrt(variance.Values()[f] + 1e-3L);
+        if (scale) want[i] *= scale->Values()[f];
+        if (bias) want[i] += bias->Values()[f];
+      }
+      ExpectNear(want, result);
+    }
+  }
+}
+
+TEST(LowerBatchNormalization, MeanOfOtherSize_IsRefused) {
+  EXPECT_FALSE(RunNode(OperatorKind::kBatchNormalization,
+                       {RandomTensor(kFloat, {2, 3}, 50),
+                        RandomTensor(kFloat, {2}, 51),
+                        RandomTensor(kFloat, {3}, 52),
+                        {},
+                        {}},
+                       webidl::BatchNormalizationAttributes{})
+                   .ok());
+}
+
 }  // namespace
 }  // namespace webnnd::service
