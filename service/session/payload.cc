@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/checked_math.h"
 #include "base/limits.h"
 
 namespace webnnd::service {
@@ -25,7 +26,17 @@ Result<PayloadSource, BadMessage> PayloadSource::Open(std::shared_ptr<const Aren
     return source;
   }
   source.file_ = std::get<ipc::FilePayload>(std::move(payload));
-  TRY(ipc::CheckFileRange(source.file_.file.get(), source.file_.offset, source.file_.length));
+  const int file = source.file_.file.get();
+  const auto end = CheckedAdd(source.file_.offset, source.file_.length);
+  if (!end || !std::in_range<off_t>(*end)) {
+    return MakeBadMessage("the file's range (offset {}, length {}) overflows", source.file_.offset,
+                          source.file_.length);
+  }
+  TRY(ipc::CheckFileRange(file, 0, 0));
+  auto in_range = ipc::CheckFileRange(file, source.file_.offset, source.file_.length);
+  // A regular file can be cut after an honest client has looked: reading it fails then. A sealed
+  // one cannot.
+  if (!in_range.ok() && ipc::CheckSealedMemfd(file, 0).ok()) return std::move(in_range).error();
   return source;
 }
 

@@ -24,7 +24,8 @@ struct Arenas {
 // any time, so each is read once.
 class PayloadSource {
  public:
-  // BadMessage when an arena range is out of bounds or a file is of a wrong kind or too small.
+  // BadMessage when an arena range is out of bounds, a file is of a wrong kind, or a sealed one is
+  // too small; a regular file that is too small fails in Read.
   static Result<PayloadSource, BadMessage> Open(std::shared_ptr<const Arenas> arenas,
                                                 ipc::Payload payload);
 

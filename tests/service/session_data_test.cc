@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/limits.h"
+#include "ipc/shared_memory.h"
 #include "tests/service/session_fixture.h"
 
 namespace webnnd::service {
@@ -58,10 +59,23 @@ TEST_F(SessionDataTest, FileThatIsADevice_Ends) {
   ExpectFileEnds(UniqueFd(open("/dev/zero", O_RDONLY | O_CLOEXEC)), 0, 16);
 }
 
-TEST_F(SessionDataTest, FileThatIsTooSmall_Ends) {
-  ExpectFileEnds(TemporaryFile(std::vector<float>{1, 2, 3}), 0, 16);
-  ExpectFileEnds(TemporaryFile(std::vector<float>{1, 2, 3, 4}), 4, 16);
+// It may have been cut since its owner looked, so that is an error of the write.
+TEST_F(SessionDataTest, FileThatIsTooSmall_PoisonsTheTensor) {
+  for (uint64_t offset : {0, 4}) {
+    Handle tensor = peer().MakeTensor();
+    peer().Send(ipc::WriteTensor{
+        tensor, ipc::FilePayload{TemporaryFile(std::vector<float>{1, 2, 3}), offset, 16}});
+    EXPECT_THAT(peer().ReadError(tensor).message(), HasSubstr("the file ends"));
+  }
+}
+
+TEST_F(SessionDataTest, SealedMemfdThatIsTooSmall_Ends) {
+  ExpectFileEnds(ipc::CreateSealedMemfd("test", 12).value(), 0, 16);
+}
+
+TEST_F(SessionDataTest, FileRangeThatOverflows_Ends) {
   ExpectFileEnds(TemporaryFile(std::vector<float>{1, 2, 3, 4}), ~uint64_t{0} - 7, 16);
+  ExpectFileEnds(TemporaryFile(std::vector<float>{1, 2, 3, 4}), uint64_t{1} << 63, 16);
 }
 
 TEST_F(SessionDataTest, ArenaRangeOutOfBounds_Ends) {
