@@ -1,4 +1,5 @@
-// Plan: what a graph compiles to. Kernel calls and memory offsets, plain data, no Vulkan type in it.
+// Plan: what a graph compiles to. Kernel calls and memory offsets, plain data, no Vulkan type in
+// it.
 #ifndef WEBNND_SERVICE_PLAN_PLAN_H_
 #define WEBNND_SERVICE_PLAN_PLAN_H_
 
@@ -41,8 +42,9 @@ struct KernelCall {
   std::vector<uint32_t> specialization;
   std::vector<BufferRef> buffers;  // Storage-buffer bindings 1, 2, ...
   std::vector<uint32_t> parameters;
-  // Invocations that the call can use; the executor turns them into workgroups of the device's local
-  // size, and clamps them (kernels loop over a grid stride). `workgroups` are counted as they are.
+  // Invocations that the call can use; the executor turns them into workgroups of the device's
+  // local size, and clamps them (kernels loop over a grid stride). `workgroups` are counted as they
+  // are.
   uint64_t invocations = 0;
   uint64_t workgroups = 0;  // Used instead of `invocations` when not 0.
   // A call before it, since the last barrier, touches the same memory and one of the two writes.
