@@ -19,6 +19,8 @@ if(WEBNND_SANITIZERS)
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(webnnd_options INTERFACE -fsanitize=${WEBNND_SANITIZERS})
   target_compile_definitions(webnnd_options INTERFACE WEBNND_SANITIZERS=1)
+  set(WEBNND_TEST_ENVIRONMENT
+      "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
 endif()
 if(WEBNND_FUZZERS)
   # Coverage in every object; the driver itself is linked by the targets in fuzz/.
@@ -61,5 +63,5 @@ function(webnnd_test name)
     set(ARG_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "WEBNND=${CMAKE_BINARY_DIR}/bin/webnnd;WEBNND_BIN=${CMAKE_BINARY_DIR}/bin;${ARG_ENVIRONMENT}")
+    ENVIRONMENT "WEBNND=${CMAKE_BINARY_DIR}/bin/webnnd;WEBNND_BIN=${CMAKE_BINARY_DIR}/bin;${WEBNND_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
