@@ -86,7 +86,8 @@ webidl::Operator MakeOperator(webidl::OperatorKind kind, Filling filling) {
   if (filling == Filling::kDefault) return op;
   op.operands = {1, 0, 3};
   op.results = {4, 5};
-  op.label = "läbel of " + std::string(webidl::OperatorName(kind));
+  // A NUL inside must come through.
+  op.label = std::string("läbel of\0 ", 11) + std::string(webidl::OperatorName(kind));
   std::visit([&](auto& attributes) { VisitFields(attributes, Filler(filling)); }, op.attributes);
   return op;
 }

@@ -372,7 +372,7 @@ const DESCRIPTOR_FUNCTIONS = `void EncodeDescriptor(webidl::OperandDataType data
     }
     const auto& dynamic = std::get<webidl::DynamicDimension>(dimensions[i]);
     auto group = list[i].initDynamic();
-    group.setName(dynamic.name);
+    group.setName(capnp::Text::Reader(dynamic.name.c_str(), dynamic.name.size()));
     group.setMaxSize(dynamic.max_size);
     group.setMinSize(dynamic.min_size);
   }
@@ -447,7 +447,7 @@ const OPERATOR_FUNCTIONS = `void EncodeOperator(const webidl::Operator& op,
   builder.setKind(static_cast<wire::OperatorKind>(op.kind));
   Encode(op.operands, builder.initOperands(IdCount(op.operands)));
   Encode(op.results, builder.initResults(IdCount(op.results)));
-  builder.setLabel(op.label);
+  builder.setLabel(capnp::Text::Reader(op.label.c_str(), op.label.size()));
   std::visit(AttributesEncoder{builder.initAttributes()}, op.attributes);
 }
 
