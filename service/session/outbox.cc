@@ -16,6 +16,8 @@ Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel) {
 }
 
 void Outbox::Send(ipc::ServiceMessage message) {
+  // Goodbye is the last message.
+  if (ended_) return;
   if (writer_.Write(ipc::Encode(std::move(message)))) Wake();
 }
 
@@ -36,9 +38,8 @@ bool Outbox::saturated() const {
 }
 
 void Outbox::End(std::string reason) {
-  if (ended_) return;
-  Send(ipc::Goodbye{std::move(reason)});
-  ended_ = true;
+  if (ended_.exchange(true)) return;
+  writer_.Write(ipc::Encode(ipc::Goodbye{std::move(reason)}));
   Wake();
 }
 

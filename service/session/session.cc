@@ -88,7 +88,7 @@ bool Session::HandleFrames() {
 
 void Session::Refuse(const BadMessage& reason) {
   LogWarning("the session ends, for a bad message: {}", reason.message);
-  outbox_->Send(ipc::Goodbye{reason.message});
+  outbox_->End(reason.message);
   outbox_->Flush();
 }
 
@@ -292,6 +292,9 @@ Session::Outcome Session::On(ipc::AddConstantTensor&& message) {
     assembler.AddConstant(message.operand, tensor->descriptor,
                           static_cast<uint32_t>(builder->constants.size()), nullptr);
     builder->constants.push_back(std::move(tensor));
+  } else {
+    assembler.Fail(QuotaError("the graph has more constants than the limit ({})",
+                              limits::kOperandsPerGraphMax));
   }
   return {};
 }
