@@ -105,13 +105,13 @@ class [[nodiscard]] Result {
  public:
   using Value = T;
 
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(implicit)
-  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(implicit)
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
   // Converting: Result<unique_ptr<Base>> from unique_ptr<Derived>.
   template <class U>
     requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::decay_t<U>, T> &&
              !std::is_same_v<std::decay_t<U>, E> && !std::is_same_v<std::decay_t<U>, Result>)
-  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT(implicit)
+  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -153,7 +153,7 @@ class [[nodiscard]] Result<void, E> {
   using Value = void;
 
   Result() = default;
-  Result(E error) : error_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(implicit)
+  Result(E error) : error_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return error_.index() == 0; }
   explicit operator bool() const { return ok(); }
