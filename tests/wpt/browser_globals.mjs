@@ -1,0 +1,88 @@
+// The part of a browser's global scope that testharness.js, idlharness.js and the tests of WebNN
+// look at. Everything else is Node's own.
+
+import {readFileSync} from 'node:fs';
+
+/** Error events as EventTarget knows them; Node has no ErrorEvent. */
+class FailureEvent extends Event {
+  constructor(type, fields) {
+    super(type);
+    Object.assign(this, fields);
+  }
+}
+
+function defineGlobal(name, value) {
+  Object.defineProperty(globalThis, name, {value, writable: true, configurable: true});
+}
+
+// Navigator with the mixin NavigatorML, as WebIDL lays out an interface.
+function makeNavigator(ml) {
+  class Navigator {}
+  const navigator = new Navigator();
+  const mixin = {
+    get ml() {
+      if (this !== navigator) throw new TypeError('Illegal invocation');
+      return ml;
+    },
+  };
+  Object.defineProperty(Navigator.prototype, 'ml', Object.getOwnPropertyDescriptor(mixin, 'ml'));
+  Object.defineProperty(Navigator.prototype, Symbol.toStringTag,
+                        {value: 'Navigator', configurable: true});
+  defineGlobal('Navigator', Navigator);
+  defineGlobal('navigator', navigator);
+}
+
+// What the page's window would report: errors that nobody caught reach the harness as events.
+function forwardFailures(target) {
+  process.on('uncaughtException', (error) => {
+    target.dispatchEvent(new FailureEvent('error', {message: String(error?.message ?? error), error}));
+  });
+  process.on('unhandledRejection', (reason) => {
+    target.dispatchEvent(new FailureEvent('unhandledrejection', {reason}));
+  });
+}
+
+/**
+ * @param {{url: URL, readFile: function(string): (string|null), webnn: Object}} options `readFile`
+ *     gives the text behind an absolute path of the suite, or null; `webnn` holds `ml` and the
+ *     interface objects.
+ */
+export function installBrowserGlobals({url, readFile, webnn}) {
+  const {ml, ...interfaces} = webnn;
+  for (const [name, value] of Object.entries(interfaces)) {
+    if (/^ML/.test(name)) defineGlobal(name, value);
+  }
+  makeNavigator(ml);
+
+  const target = new EventTarget();
+  for (const method of ['addEventListener', 'removeEventListener', 'dispatchEvent']) {
+    defineGlobal(method, target[method].bind(target));
+  }
+  forwardFailures(target);
+
+  defineGlobal('self', globalThis);
+  defineGlobal('Window', class Window {});
+  defineGlobal('GLOBAL', {
+    isWindow: () => true,
+    isWorker: () => false,
+    isShadowRealm: () => false,
+  });
+  defineGlobal('location', url);
+  defineGlobal('isSecureContext', true);
+  defineGlobal('fetch', async (resource) => {
+    const text = readFile(new URL(resource, url).pathname);
+    return text === null ? new Response('', {status: 404}) : new Response(text);
+  });
+}
+
+/** Files below `root` by their path in the suite; with the one alias that the suite's server has. */
+export function suiteReader(root, replacements = {}) {
+  return (path) => {
+    const file = path === '/resources/WebIDLParser.js' ? '/resources/webidl2/lib/webidl2.js' : path;
+    try {
+      return readFileSync(replacements[file] ?? root + file, 'utf8');
+    } catch {
+      return null;
+    }
+  };
+}

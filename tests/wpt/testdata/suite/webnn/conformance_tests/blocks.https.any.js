@@ -1,0 +1,2 @@
+'use strict';
+promise_test(async () => { for (;;) {} }, 'blocks');

@@ -1,0 +1,3 @@
+'use strict';
+promise_test(async () => {}, 'settles');
+promise_test(() => new Promise(() => {}), 'never settles');

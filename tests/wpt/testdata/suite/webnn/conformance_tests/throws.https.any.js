@@ -1,0 +1,2 @@
+'use strict';
+throw new Error('not even started');

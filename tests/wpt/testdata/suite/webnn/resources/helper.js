@@ -1,0 +1,2 @@
+'use strict';
+const device = location.search.substring(1);
