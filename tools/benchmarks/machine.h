@@ -1,15 +1,30 @@
-// What the machine itself can do, measured in the same run as the rest.
+// What the machine itself can do, measured in the same run as the rest, on all cores at once.
 #ifndef WEBNND_TOOLS_BENCHMARKS_MACHINE_H_
 #define WEBNND_TOOLS_BENCHMARKS_MACHINE_H_
 
+#include <memory>
 #include <vector>
 
 namespace webnnd::benchmarks {
 
-// GB/s of reading memory in order, on all cores, one value per round.
-std::vector<double> MeasureStreamBandwidth(int rounds);
-// Billions of float32 multiply-adds a second, on all cores, one value per round.
-std::vector<double> MeasureMultiplyAdds(int rounds);
+class Machine {
+ public:
+  Machine();
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // GB/s of reading memory in order.
+  double StreamBandwidth() const;
+  // GB/s of copying memory in order, bytes read and bytes written counted once each.
+  double CopyBandwidth();
+  // Billions of float32 multiply-adds a second.
+  double MultiplyAdds() const;
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
 
 }  // namespace webnnd::benchmarks
 

@@ -1,0 +1,78 @@
+#include "tools/benchmarks/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace webnnd::benchmarks {
+namespace {
+
+using testing::HasSubstr;
+
+Result<Options> Parse(std::vector<const char*> words) { return ParseOptions(words); }
+
+std::string MessageOf(std::vector<const char*> words) {
+  auto options = Parse(std::move(words));
+  return options.ok() ? "" : options.error().message();
+}
+
+TEST(BenchmarkOptions, NoWords_MeasureDispatch) {
+  auto options = Parse({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->command, Command::kDispatch);
+  EXPECT_EQ(options->rounds, 15);
+  EXPECT_EQ(options->json, "");
+  EXPECT_FALSE(options->in_process);
+}
+
+TEST(BenchmarkOptions, EachOption_IsTaken) {
+  auto options = Parse(
+      {"operators", "--json", "f.json", "--filter", "conv2d 3x3", "--rounds", "7", "--in-process"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->command, Command::kOperators);
+  EXPECT_EQ(options->json, "f.json");
+  EXPECT_EQ(options->filter, "conv2d 3x3");
+  EXPECT_EQ(options->rounds, 7);
+  EXPECT_TRUE(options->in_process);
+}
+
+TEST(BenchmarkOptions, AValueMayLookLikeACommand) {
+  auto options = Parse({"operators", "--filter", "operators"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->filter, "operators");
+}
+
+TEST(BenchmarkOptions, Help_IsACommand) {
+  auto options = Parse({"--help"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->command, Command::kHelp);
+}
+
+TEST(BenchmarkOptions, UnknownWords_AreRefused) {
+  EXPECT_THAT(MessageOf({"operator"}), HasSubstr("(operator) is not an option"));
+  EXPECT_THAT(MessageOf({"--fast"}), HasSubstr("(--fast) is not an option"));
+  EXPECT_THAT(MessageOf({"--json", "f", "operators"}), HasSubstr("is not the first word"));
+}
+
+TEST(BenchmarkOptions, OptionWithoutItsValue_IsRefused) {
+  EXPECT_THAT(MessageOf({"--json"}), HasSubstr("(--json) has no value"));
+  EXPECT_THAT(MessageOf({"operators", "--filter"}), HasSubstr("(--filter) has no value"));
+}
+
+TEST(BenchmarkOptions, Rounds_AreAPositiveNumberWithinTheLimit) {
+  EXPECT_EQ(MessageOf({"--rounds", "1"}), "");
+  EXPECT_EQ(MessageOf({"--rounds", "10000"}), "");
+  for (const char* wrong : {"0", "-1", "10001", "3x", "", "99999999999999"}) {
+    EXPECT_THAT(MessageOf({"--rounds", wrong}), HasSubstr("number of rounds")) << wrong;
+  }
+}
+
+TEST(BenchmarkOptions, OptionsOfAnotherCommand_AreRefused) {
+  EXPECT_THAT(MessageOf({"--filter", "conv"}), HasSubstr("--filter"));
+  EXPECT_THAT(MessageOf({"--in-process"}), HasSubstr("--in-process"));
+}
+
+}  // namespace
+}  // namespace webnnd::benchmarks

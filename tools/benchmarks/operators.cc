@@ -1,0 +1,155 @@
+#include "tools/benchmarks/operators.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/benchmarks/graph_runner.h"
+#include "tools/benchmarks/machine.h"
+#include "tools/benchmarks/measured_service.h"
+#include "tools/benchmarks/operator_cases.h"
+#include "tools/benchmarks/statistics.h"
+
+namespace webnnd::benchmarks {
+namespace {
+
+// A sample is so many dispatches that neither starting nor waiting counts.
+constexpr double kSampleSeconds = 0.025;
+// A slow operator gets fewer rounds, so that the whole stays a matter of minutes.
+constexpr double kOperatorSecondsMax = 4;
+constexpr size_t kRoundsMin = 5;
+
+// One sample each per round.
+struct Samples {
+  std::vector<double> milliseconds;
+  std::vector<double> rate;        // Billions of multiply-adds, or GB/s.
+  std::vector<double> of_machine;  // `rate` / what the machine did just before.
+  std::vector<double> of_copy;     // `rate` / what the copy kernel did just before; empty without.
+};
+
+// What operators are held to.
+class Yardstick {
+ public:
+  Yardstick(webnn::ML& ml, const std::shared_ptr<webnn::Context>& context) {
+    double best_seconds = 0;
+    for (OperatorCase& candidate : CopyCases()) {
+      auto runner = std::make_unique<GraphRunner>(ml, context, candidate.draw);
+      int count = runner->CountFor(kSampleSeconds);
+      std::vector<double> seconds;
+      for (size_t i = 0; i < kRoundsMin; ++i) seconds.push_back(runner->SecondsPerDispatch(count));
+      double median = Summarize(seconds).median;
+      if (copy_ != nullptr && median >= best_seconds) continue;
+      best_seconds = median;
+      copy_ = std::move(runner);
+      copy_name_ = std::move(candidate.name);
+      count_ = count;
+    }
+  }
+
+  double MachineRate(bool multiply_adds) const {
+    return multiply_adds ? machine_.MultiplyAdds() : machine_.StreamBandwidth();
+  }
+  // GB/s of the kernel that moves memory fastest.
+  double CopyRate() { return copy_->work() * 1e-9 / copy_->SecondsPerDispatch(count_); }
+  const std::string& copy_name() const { return copy_name_; }
+  Machine& machine() { return machine_; }
+
+ private:
+  Machine machine_;
+  std::unique_ptr<GraphRunner> copy_;
+  std::string copy_name_;
+  int count_ = 0;
+};
+
+Samples Measure(GraphRunner& runner, Yardstick& yardstick, int rounds) {
+  Samples samples;
+  int count = runner.CountFor(kSampleSeconds);
+  double end = Now() + kOperatorSecondsMax;
+  for (int round = 0; round < rounds; ++round) {
+    if (samples.rate.size() >= kRoundsMin && Now() > end) break;
+    double machine = yardstick.MachineRate(runner.counts_multiply_adds());
+    double copy = runner.counts_multiply_adds() ? 0 : yardstick.CopyRate();
+    double seconds = runner.SecondsPerDispatch(count);
+    double rate = runner.work() * 1e-9 / seconds;
+    samples.milliseconds.push_back(seconds * 1e3);
+    samples.rate.push_back(rate);
+    samples.of_machine.push_back(rate / machine);
+    if (copy > 0) samples.of_copy.push_back(rate / copy);
+  }
+  return samples;
+}
+
+void PrintHeading() {
+  std::printf(
+      "| operator | kernels | ms | 5 %% | 95 %% | rate | of the machine (5-95 %%) "
+      "| of the copy (5-95 %%) | samples |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+}
+
+std::string Share(const std::vector<double>& samples) {
+  if (samples.empty()) return "";
+  Summary summary = Summarize(samples);
+  return fmt::format("{:.3f} ({:.3f}-{:.3f})", summary.median, summary.low, summary.high);
+}
+
+void PrintRow(const std::string& name, const GraphRunner& runner, const Samples& samples) {
+  Summary ms = Summarize(samples.milliseconds);
+  std::printf("| %s | %u | %.3f | %.3f | %.3f | %.2f %s | %s | %s | %zu |\n", name.c_str(),
+              runner.kernel_count(), ms.median, ms.low, ms.high, Summarize(samples.rate).median,
+              runner.counts_multiply_adds() ? "G/s" : "GB/s", Share(samples.of_machine).c_str(),
+              Share(samples.of_copy).c_str(), ms.samples);
+  std::fflush(stdout);
+}
+
+void AddRows(const std::string& name, const GraphRunner& runner, const Samples& samples,
+             Report& report) {
+  report.Add(name, "ms", samples.milliseconds);
+  report.Add(name + ", rate", runner.counts_multiply_adds() ? "G/s" : "GB/s", samples.rate);
+  report.Add(name + ", of the machine", "ratio", samples.of_machine);
+  if (!samples.of_copy.empty()) report.Add(name + ", of the copy", "ratio", samples.of_copy);
+  report.Add(name + ", kernels", "count", {static_cast<double>(runner.kernel_count())});
+}
+
+}  // namespace
+
+Status RunOperators(const Options& options) {
+  std::vector<OperatorCase> cases = OperatorCases();
+  std::erase_if(cases, [&](const OperatorCase& operator_case) {
+    return operator_case.name.find(options.filter) == std::string::npos;
+  });
+  INVALID_IF(cases.empty(), "no operator's name contains the filter ({})", options.filter);
+
+  MeasuredService service(options.in_process);
+  webnn::ML ml(service.Connect());
+  ASSIGN_OR_RETURN(std::shared_ptr<webnn::Context> context, ml.Wait(ml.CreateContext()));
+  Yardstick yardstick(ml, context);
+  Report report;
+  report.AddNote("device", context->device_name());
+  std::vector<double> figures[4];
+  for (int round = 0; round < options.rounds; ++round) {
+    figures[0].push_back(yardstick.machine().StreamBandwidth());
+    figures[1].push_back(yardstick.machine().CopyBandwidth());
+    figures[2].push_back(yardstick.machine().MultiplyAdds());
+    figures[3].push_back(yardstick.CopyRate());
+  }
+  report.Add("machine: stream bandwidth, reading", "GB/s", figures[0]);
+  report.Add("machine: copying, read and written", "GB/s", figures[1]);
+  report.Add("machine: float32 multiply-adds", "G/s", figures[2]);
+  report.Add("device: " + yardstick.copy_name() + ", read and written", "GB/s", figures[3]);
+  report.Print();
+  std::printf("\n");
+  PrintHeading();
+  for (const OperatorCase& operator_case : cases) {
+    GraphRunner runner(ml, context, operator_case.draw);
+    Samples samples = Measure(runner, yardstick, options.rounds);
+    PrintRow(operator_case.name, runner, samples);
+    AddRows(operator_case.name, runner, samples, report);
+  }
+  INVALID_IF(!options.json.empty() && !report.WriteJson(options.json),
+             "the file ({}) cannot be written", options.json);
+  return {};
+}
+
+}  // namespace webnnd::benchmarks

@@ -1,0 +1,35 @@
+// What webnn-bench is asked for on its command line.
+#ifndef WEBNND_TOOLS_BENCHMARKS_OPTIONS_H_
+#define WEBNND_TOOLS_BENCHMARKS_OPTIONS_H_
+
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace webnnd::benchmarks {
+
+enum class Command {
+  kDispatch,  // Without a word: dispatch, start-up and memory.
+  kOperators,
+  kHelp,
+};
+
+struct Options {
+  Command command = Command::kDispatch;
+  std::string json;    // The file to write the figures to; empty: none.
+  std::string filter;  // Only operators whose names contain it; empty: all.
+  int rounds = 15;
+  bool in_process = false;  // Operators: without daemon and sandbox.
+};
+
+inline constexpr int kRoundsMax = 10'000;
+
+// `words` without the program's name. Validation error for what it does not know.
+Result<Options> ParseOptions(std::span<const char* const> words);
+
+const char* Usage();
+
+}  // namespace webnnd::benchmarks
+
+#endif  // WEBNND_TOOLS_BENCHMARKS_OPTIONS_H_
