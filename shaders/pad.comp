@@ -3,7 +3,7 @@
 // Parameters: 0 elements of the result; 1 rank; 2, 3 raw bits of the constant; from 4 per dimension,
 // outermost first, {size of the result, multiplier, shift, elements before} and {size, stride of slot
 // 1, 0, 0}. Specialisation constants: 1 data type, 2 mode: MLPaddingMode (0 constant, 1 edge, 2
-// reflection).
+// reflection, 3 symmetric: as reflection, with the edge repeated).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -30,6 +30,9 @@ uvec2 ComputeElement(uint e) {
     } else if (kMode == 2u) {
       position = abs(position);
       position = position > last ? 2 * last - position : position;
+    } else if (kMode == 3u) {
+      position = position < 0 ? -1 - position : position;
+      position = position > last ? 2 * last + 1 - position : position;
     }
     source += uint(clamp(position, 0, last)) * operand.y;
   }

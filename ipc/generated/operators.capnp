@@ -69,6 +69,7 @@ enum PaddingMode {
   constant @0;
   edge @1;
   reflection @2;
+  symmetric @3;
 }
 
 enum RoundingType {

@@ -222,7 +222,8 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(attributes.mode)};
   static_assert(static_cast<uint32_t>(webidl::PaddingMode::kConstant) == 0 &&
                 static_cast<uint32_t>(webidl::PaddingMode::kEdge) == 1 &&
-                static_cast<uint32_t>(webidl::PaddingMode::kReflection) == 2);
+                static_cast<uint32_t>(webidl::PaddingMode::kReflection) == 2 &&
+                static_cast<uint32_t>(webidl::PaddingMode::kSymmetric) == 3);
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {NarrowCast<uint32_t>(result.element_count()), operand.rank(),
                      static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)};

@@ -391,7 +391,9 @@ class Maker {
     pad.value = static_cast<double>(Between(0, 5));
     for (uint32_t size : shape) {
       // Reflection does not repeat the edge, so it reaches no further than the other one.
-      uint32_t most = pad.mode == webidl::PaddingMode::kReflection ? std::min(size - 1, 2u) : 2;
+      uint32_t most = 2;
+      if (pad.mode == webidl::PaddingMode::kReflection) most = std::min(size - 1, most);
+      if (pad.mode == webidl::PaddingMode::kSymmetric) most = std::min(size, most);
       pad.beginning_padding.push_back(Between(0, most));
       pad.ending_padding.push_back(Between(0, most));
     }

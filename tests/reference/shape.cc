@@ -131,6 +131,9 @@ void EvaluatePad(const Arguments& arguments, std::span<Array> results) {
         if (attributes.mode == webidl::PaddingMode::kReflection) {
           from = from < 0 ? -from : 2 * (size - 1) - from;
         }
+        if (attributes.mode == webidl::PaddingMode::kSymmetric) {
+          from = from < 0 ? -1 - from : 2 * size - 1 - from;
+        }
         from = std::clamp<int64_t>(from, 0, size - 1);
       }
       at[d] = static_cast<uint32_t>(from);

@@ -345,12 +345,25 @@ TEST(Tile, Repetitions_Wrap) {
   }
 }
 
+// Where the element at `position` of a padded axis comes from.
+int PadSource(webidl::PaddingMode mode, int position, int size) {
+  const int last = size - 1;
+  if (position >= 0 && position <= last) return position;
+  if (mode == webidl::PaddingMode::kReflection) {
+    return position < 0 ? -position : 2 * last - position;
+  }
+  if (mode == webidl::PaddingMode::kSymmetric) {
+    return position < 0 ? -position - 1 : 2 * last - position + 1;
+  }
+  return std::clamp(position, 0, last);
+}
+
 TEST(Pad, Modes_FillTheBorder) {
   for (OperandDataType type : kByteTypes) {
     HostTensor operand = Pattern(type, {3, 4});
     Values values = operand.Values();
     for (auto mode : {webidl::PaddingMode::kConstant, webidl::PaddingMode::kEdge,
-                      webidl::PaddingMode::kReflection}) {
+                      webidl::PaddingMode::kReflection, webidl::PaddingMode::kSymmetric}) {
       webidl::PadAttributes attributes{{2, 1}, {1, 3}, mode, 5.0};
       HostTensor result = RunOne(OperatorKind::kPad, {operand}, attributes);
       ASSERT_EQ(result.descriptor.shape(), (Shape{6, 8}));
@@ -358,9 +371,8 @@ TEST(Pad, Modes_FillTheBorder) {
       for (int y = -2; y < 4; ++y) {
         for (int x = -1; x < 7; ++x) {
           bool inside = y >= 0 && y < 3 && x >= 0 && x < 4;
-          bool reflects = mode == webidl::PaddingMode::kReflection;
-          int row = reflects ? (y < 0 ? -y : (y > 2 ? 4 - y : y)) : std::clamp(y, 0, 2);
-          int column = reflects ? (x < 0 ? -x : (x > 3 ? 6 - x : x)) : std::clamp(x, 0, 3);
+          int row = PadSource(mode, y, 3);
+          int column = PadSource(mode, x, 4);
           long double expected = !inside && mode == webidl::PaddingMode::kConstant
                                      ? 5
                                      : values[static_cast<size_t>(row * 4 + column)];

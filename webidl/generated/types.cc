@@ -71,6 +71,7 @@ constexpr std::string_view kPaddingModeNames[] = {
     "constant",
     "edge",
     "reflection",
+    "symmetric",
 };
 
 constexpr std::string_view kRoundingTypeNames[] = {

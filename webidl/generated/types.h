@@ -118,8 +118,9 @@ enum class PaddingMode : uint8_t {
   kConstant,
   kEdge,
   kReflection,
+  kSymmetric,
 };
-inline constexpr uint32_t kPaddingModeCount = 3;
+inline constexpr uint32_t kPaddingModeCount = 4;
 std::string_view ToString(PaddingMode value);
 std::optional<PaddingMode> PaddingModeFromString(std::string_view name);
 

@@ -84,6 +84,15 @@ Result<Descriptors> InferPad(const OperatorArguments& arguments) {
                  "endingPadding[{}] ({}) is not less than the dimension it reflects ({})", axis,
                  ending[axis], dimension);
     }
+    if (attributes.mode == PaddingMode::kSymmetric) {
+      // Our extension: the mirror repeats the edge, and so reaches one element further.
+      INVALID_IF(beginning[axis] > dimension,
+                 "beginningPadding[{}] ({}) is greater than the dimension it mirrors ({})", axis,
+                 beginning[axis], dimension);
+      INVALID_IF(ending[axis] > dimension,
+                 "endingPadding[{}] ({}) is greater than the dimension it mirrors ({})", axis,
+                 ending[axis], dimension);
+    }
     const int64_t padded = int64_t{dimension} + beginning[axis] + ending[axis];
     ASSIGN_OR_RETURN(uint32_t size, ToDimension(padded, fmt::format("padded dimension {}", axis)));
     shape.push_back(size);

@@ -224,6 +224,12 @@ TEST(Pad, PaddedDimensions_AreSums) {
         "beginningPadding[0] (2) is not less than the dimension it reflects (2)"},
        {"float32[2,3]", pad({0, 0}, {0, 3}, PaddingMode::kReflection),
         "endingPadding[1] (3) is not less than the dimension it reflects (3)"},
+       // The extension: a mirror that repeats the edge reaches one further, and no more.
+       {"float32[2,3]", pad({2, 0}, {1, 3}, PaddingMode::kSymmetric), "float32[5,6]"},
+       {"float32[2,3]", pad({3, 0}, {0, 0}, PaddingMode::kSymmetric),
+        "beginningPadding[0] (3) is greater than the dimension it mirrors (2)"},
+       {"float32[2,3]", pad({0, 0}, {0, 4}, PaddingMode::kSymmetric),
+        "endingPadding[1] (4) is greater than the dimension it mirrors (3)"},
        {"float32[2,3]", pad({1}, {1, 1}),
         "the size of beginningPadding (1) is not the expected one (2)"},
        {"float32[2,3]", pad({1, 1}, {1, 1, 1}),
