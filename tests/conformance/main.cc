@@ -130,8 +130,16 @@ struct Service {
 
 Result<webnn::Connect> ConnectTo(const Options& options, Service& service) {
   if (!options.socket_path.empty()) return webnn::Connect::ToSocket(options.socket_path);
-  if (!options.in_process) return webnn::Connect::Spawn();
-  ASSIGN_OR_RETURN(service.devices, service::OpenDevices({}, {.validation = options.validation}));
+  if (!options.in_process) {
+    std::vector<std::string> arguments;
+    for (const std::string& feature : options.disabled_features) {
+      arguments.insert(arguments.end(), {"--disable-feature", feature});
+    }
+    return webnn::Connect::Spawn("", std::move(arguments));
+  }
+  ASSIGN_OR_RETURN(service.devices,
+                   service::OpenDevices({}, {.validation = options.validation,
+                                             .disabled_features = options.disabled_features}));
   service.host =
       std::make_unique<service::InProcessHost>(service::SessionOptions{.devices = service.devices});
   return webnn::Connect::InProcess(*service.host);

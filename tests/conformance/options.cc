@@ -13,6 +13,7 @@ const char kUsage[] =
     "  --socket PATH       use the daemon at this socket, not a private one\n"
     "  --in-process        run the service in this process, without a sandbox\n"
     "  --validation        with --in-process: load validation layers, and fail on a message\n"
+    "  --disable-feature NAME   do without a feature of the device, such as fp16; may be repeated\n"
     "  --no-fusion, --no-folding   turn one pass off\n"
     "  --require-listed N  fail unless the N cases of the decoder's operators all pass\n";
 
@@ -40,6 +41,9 @@ Result<Options> ParseOptions(std::span<const char* const> arguments) {
       options.in_process = true;
     } else if (name == "--validation") {
       options.validation = true;
+    } else if (name == "--disable-feature") {
+      ASSIGN_OR_RETURN(std::string feature, value());
+      options.disabled_features.push_back(std::move(feature));
     } else if (name == "--no-fusion") {
       options.fusion = false;
     } else if (name == "--no-folding") {
@@ -59,6 +63,11 @@ Result<Options> ParseOptions(std::span<const char* const> arguments) {
   INVALID_IF(options.in_process && !options.socket_path.empty(),
              "both a socket ({}) and --in-process are given", options.socket_path);
   INVALID_IF(options.validation && !options.in_process, "--validation needs --in-process");
+  INVALID_IF(
+      !options.disabled_features.empty() && !options.socket_path.empty(),
+      "--disable-feature ({}) is for a service that this program starts, and not for the one "
+      "at a socket ({})",
+      options.disabled_features.front(), options.socket_path);
   return options;
 }
 
