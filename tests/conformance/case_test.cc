@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/conformance/listed.h"
-
 namespace webnnd::conformance {
 namespace {
 
@@ -136,19 +134,6 @@ TEST(CaseFile, PathWithoutCases_IsRefused) {
   auto files = FindCaseFiles("tests/conformance/cases/passing");
   ASSERT_TRUE(files.ok());
   EXPECT_GE(files->size(), 6u);
-}
-
-TEST(Listed, OperatorsAndTypesOfADecoder_MustPass) {
-  json test = AddCase();
-  EXPECT_TRUE(IsListed((*Parse(test))[0].value));
-  test["operators"][0]["name"] = "conv2d";
-  EXPECT_FALSE(IsListed((*Parse(test))[0].value));
-  test = AddCase();
-  test["inputs"]["a"]["descriptor"]["dataType"] = "float16";
-  EXPECT_FALSE(IsListed((*Parse(test))[0].value));
-  test = AddCase();
-  test["expectedOutputs"]["y"]["descriptor"]["dataType"] = "uint32";
-  EXPECT_FALSE(IsListed((*Parse(test))[0].value));
 }
 
 }  // namespace

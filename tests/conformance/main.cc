@@ -12,7 +12,6 @@
 #include "service/session/in_process.h"
 #include "service/vulkan/open_devices.h"
 #include "tests/conformance/case.h"
-#include "tests/conformance/listed.h"
 #include "tests/conformance/options.h"
 #include "tests/conformance/runner.h"
 
@@ -36,22 +35,23 @@ const char* VerdictName(Verdict verdict) {
 // What the cases gave, and what is said of them at the end.
 class Report {
  public:
-  explicit Report(std::optional<uint64_t> require_listed) : require_listed_(require_listed) {}
+  explicit Report(std::optional<uint64_t> require) : require_(require) {}
 
   void Add(const std::string& path, const Case& test, CaseResult result) {
-    const bool listed = IsListed(test);
-    if (listed && require_listed_ && result.verdict == Verdict::kSkipped) {
+    if (require_ && result.verdict == Verdict::kSkipped) {
       result.verdict = Verdict::kFailed;
       result.message = "a case that must pass is skipped: " + result.message;
     }
-    if (listed && result.verdict == Verdict::kPassed) ++listed_passed_;
     ++counts_[result.verdict];
     if (result.verdict == Verdict::kFailed) {
       std::printf("FAILED %s: %s: %s\n", path.c_str(), test.name.c_str(), result.message.c_str());
     }
     if (result.verdict == Verdict::kSkipped) ++skip_reasons_[result.message];
-    json entry = {{"path", path},      {"id", test.id},    {"file", test.file},
-                  {"name", test.name}, {"listed", listed}, {"result", VerdictName(result.verdict)}};
+    json entry = {{"path", path},
+                  {"id", test.id},
+                  {"file", test.file},
+                  {"name", test.name},
+                  {"result", VerdictName(result.verdict)}};
     json operators = json::array();
     for (const CaseCall& call : test.calls) operators.push_back(call.name);
     entry["operators"] = std::move(operators);
@@ -69,10 +69,9 @@ class Report {
 
   // Prints the summary; whether nothing failed.
   bool Finish() {
-    if (require_listed_ && listed_passed_ < *require_listed_) {
-      AddFailure("--require-listed",
-                 fmt::format("{} of the cases that must pass have passed, and not {}",
-                             listed_passed_, *require_listed_));
+    const auto passed = static_cast<uint64_t>(counts_[Verdict::kPassed]);
+    if (require_ && passed < *require_) {
+      AddFailure("--require", fmt::format("{} cases have passed, and not {}", passed, *require_));
     }
     for (const auto& [reason, count] : skip_reasons_) {
       std::printf("skipped %d: %s\n", count, reason.c_str());
@@ -87,7 +86,6 @@ class Report {
     json report = {{"passed", counts_[Verdict::kPassed]},
                    {"failed", counts_[Verdict::kFailed]},
                    {"skipped", counts_[Verdict::kSkipped]},
-                   {"listed_passed", listed_passed_},
                    {"cases", entries_}};
     // Names come from files: what of them is not UTF-8 is replaced.
     file << report.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
@@ -96,10 +94,9 @@ class Report {
   }
 
  private:
-  std::optional<uint64_t> require_listed_;
+  std::optional<uint64_t> require_;
   std::map<Verdict, int> counts_;
   std::map<std::string, int> skip_reasons_;
-  uint64_t listed_passed_ = 0;
   json entries_ = json::array();
 };
 
@@ -166,7 +163,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", connect.error().ToString().c_str());
     return 1;
   }
-  Report report(options->require_listed);
+  Report report(options->require);
   {
     Runner runner(std::move(*connect), {.context = {.fusion = options->fusion,
                                                     .constant_folding = options->constant_folding},

@@ -19,12 +19,12 @@ struct Options {
   std::string json_path;
   std::string socket_path;  // Empty: a private daemon.
   bool in_process = false;
-  bool validation = false;  // Validation layers; in-process only.
+  bool validation = false;                     // Validation layers; in-process only.
   std::vector<std::string> disabled_features;  // Of the device; not with a socket.
   bool fusion = true;
   bool constant_folding = true;
-  // At least so many listed cases must pass, and none may be skipped.
-  std::optional<uint64_t> require_listed;
+  // So many cases must pass at least, and none may be skipped.
+  std::optional<uint64_t> require;
 };
 
 extern const char kUsage[];
