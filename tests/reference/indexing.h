@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tests/reference/reference.h"
 #include "webidl/dimension.h"
 
 namespace webnnd::reference {
@@ -44,6 +45,14 @@ inline uint64_t BlockIndex(const Position& position, const webidl::Shape& input,
     own[d] = position[missing + d] / (input[missing + d] / shape[d]);
   }
   return Ravel(own, shape);
+}
+
+// result[at] = operand[map(at)]
+template <class Function>
+void Move(const Array& operand, Array& result, Function map) {
+  for (uint64_t i = 0; i < result.size(); ++i) {
+    result.values[i] = operand.values[Ravel(map(Unravel(i, result.shape())), operand.shape())];
+  }
 }
 
 }  // namespace webnnd::reference

@@ -1,211 +1,259 @@
-// Reductions, and what else sums: softmax, cumulativeSum, matrix products.
+// Reductions, and what else goes along dimensions: argMin and argMax, cumulativeSum, softmax.
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "base/check.h"
+#include "tests/reference/case_maker.h"
+#include "tests/reference/families.h"
 #include "tests/reference/indexing.h"
-#include "tests/reference/reference.h"
 
 namespace webnnd::reference {
 namespace {
 
+using webidl::OperandDataType;
 using webidl::OperatorKind;
+using webidl::Shape;
 
 constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
 
-long double Sum(const std::vector<long double>& values) {
-  long double sum = 0;
-  for (long double value : values) sum += value;
-  return sum;
+template <class Function>
+Real SumOf(const std::vector<long double>& values, Function map) {
+  Sum sum;
+  for (long double value : values) sum.Add(map(value));
+  return sum.Result();
 }
 
-long double Reduce(OperatorKind kind, const std::vector<long double>& values) {
-  auto mapped = [&](auto map) {
-    std::vector<long double> all;
-    for (long double value : values) all.push_back(map(value));
-    return Sum(all);
-  };
+// NaN wins.
+long double Greatest(const std::vector<long double>& values) {
+  long double greatest = -kInfinity;
+  for (long double value : values) {
+    if (std::isnan(value)) return value;
+    greatest = std::max(greatest, value);
+  }
+  return greatest;
+}
+
+long double Least(std::vector<long double> values) {
+  for (long double& value : values) value = -value;
+  return -Greatest(values);
+}
+
+// Less the greatest, no exponential overflows; infinities are their own.
+Real LogSumExp(const std::vector<long double>& values) {
+  const long double greatest = Greatest(values);
+  const long double shift = std::isinf(greatest) ? 0 : greatest;
+  return Log(SumOf(values, [&](long double x) { return Exp(Real(x) - Real(shift)); })) +
+         Real(shift);
+}
+
+Real ReduceFloats(OperatorKind kind, const std::vector<long double>& values) {
+  const auto self = [](long double x) { return Real(x); };
+  const auto square = [](long double x) { return Real(x) * Real(x); };
   switch (kind) {
     case OperatorKind::kReduceL1:
-      return mapped([](long double x) { return std::fabs(x); });
+      return SumOf(values, [](long double x) { return Real(std::fabs(x)); });
     case OperatorKind::kReduceL2:
-      return std::sqrt(mapped([](long double x) { return x * x; }));
+      return Sqrt(SumOf(values, square));
     case OperatorKind::kReduceLogSum:
-      return std::log(Sum(values));
+      return Log(SumOf(values, self));
     case OperatorKind::kReduceLogSumExp:
-      return std::log(mapped([](long double x) { return std::exp(x); }));
+      return LogSumExp(values);
     case OperatorKind::kReduceMax:
-      return *std::max_element(values.begin(), values.end());
+      return Greatest(values);
     case OperatorKind::kReduceMean:
-      return Sum(values) / static_cast<long double>(values.size());
+      return SumOf(values, self) / Real(static_cast<long double>(values.size()));
     case OperatorKind::kReduceMin:
-      return *std::min_element(values.begin(), values.end());
+      return Least(values);
     case OperatorKind::kReduceProduct: {
-      long double product = 1;
-      for (long double value : values) product *= value;
+      Real product(1);
+      for (long double value : values) product = product * Real(value);
       return product;
     }
     case OperatorKind::kReduceSum:
-      return Sum(values);
+      return SumOf(values, self);
     case OperatorKind::kReduceSumSquare:
-      return mapped([](long double x) { return x * x; });
+      return SumOf(values, square);
     default:
       UNREACHABLE();
   }
 }
 
-// How far rounding errors of the terms may carry: the size of the terms of the sum.
-long double Magnitude(OperatorKind kind, const std::vector<long double>& values,
-                      long double result) {
-  long double terms = 0;
-  for (long double value : values) terms += std::fabs(value);
-  switch (kind) {
-    case OperatorKind::kReduceSum:
-      return terms;
-    case OperatorKind::kReduceMean:
-      return terms / static_cast<long double>(values.size());
-    case OperatorKind::kReduceLogSum:
-    case OperatorKind::kReduceLogSumExp:
-      // A relative error of the sum is an absolute one of its logarithm.
-      return std::max(std::fabs(result), 1.0L) + terms / static_cast<long double>(values.size());
-    default:
-      return std::fabs(result);
-  }
+uint64_t Bits(long double x) {
+  return x < 0 ? static_cast<uint64_t>(static_cast<int64_t>(x)) : static_cast<uint64_t>(x);
 }
 
-long double At(const Array& matrix, const Position& batch, uint32_t row, uint32_t column) {
-  const webidl::Shape& shape = matrix.shape();
-  const webidl::Shape own_batch(shape.begin(), shape.end() - 2);
-  uint64_t first = BroadcastIndex(batch, own_batch) * shape[shape.size() - 2] * shape.back();
-  return matrix.values[first + uint64_t{row} * shape.back() + column];
+// Modulo 2^64, of which the type keeps what it holds.
+long double ReduceIntegers(OperatorKind kind, OperandDataType type,
+                           const std::vector<long double>& values) {
+  if (kind == OperatorKind::kReduceMax) return Greatest(values);
+  if (kind == OperatorKind::kReduceMin) return Least(values);
+  uint64_t result = kind == OperatorKind::kReduceProduct ? 1 : 0;
+  for (long double value : values) {
+    const uint64_t x = Bits(value);
+    switch (kind) {
+      case OperatorKind::kReduceL1:
+        result += value < 0 ? -x : x;
+        break;
+      case OperatorKind::kReduceProduct:
+        result *= x;
+        break;
+      case OperatorKind::kReduceSum:
+        result += x;
+        break;
+      case OperatorKind::kReduceSumSquare:
+        result += x * x;
+        break;
+      default:
+        UNREACHABLE();
+    }
+  }
+  return RoundTo(type, static_cast<long double>(result));
 }
 
 }  // namespace
+
+void MakeReduce(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  auto& reduce = maker.attributes<webidl::ReduceAttributes>();
+  if (!maker.OneIn(4)) reduce.axes = maker.PickAxes(shape.size());
+  reduce.keep_dimensions = maker.Flip();
+}
 
 void EvaluateReduce(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::ReduceAttributes>(arguments.attributes);
   const Array& input = *arguments.operands[0];
   std::vector<std::vector<long double>> groups(results[0].size());
   for (uint64_t i = 0; i < input.size(); ++i) {
-    Position at = Unravel(i, input.shape());
+    const Position at = Unravel(i, input.shape());
     Position kept;
-    webidl::Shape kept_shape;
+    Shape kept_shape;
     for (uint32_t d = 0; d < at.size(); ++d) {
-      bool reduced = !attributes.axes || std::find(attributes.axes->begin(), attributes.axes->end(),
-                                                   d) != attributes.axes->end();
+      const bool reduced =
+          !attributes.axes ||
+          std::find(attributes.axes->begin(), attributes.axes->end(), d) != attributes.axes->end();
       if (reduced) continue;
       kept.push_back(at[d]);
       kept_shape.push_back(input.shape()[d]);
     }
     groups[Ravel(kept, kept_shape)].push_back(input.values[i]);
   }
-  results[0].magnitudes.resize(groups.size());
   for (uint64_t i = 0; i < groups.size(); ++i) {
-    results[0].values[i] = Reduce(arguments.kind, groups[i]);
-    results[0].magnitudes[i] = Magnitude(arguments.kind, groups[i], results[0].values[i]);
+    if (IsFloat(input.type())) {
+      results[0].Set(i, ReduceFloats(arguments.kind, groups[i]));
+    } else {
+      results[0].values[i] = ReduceIntegers(arguments.kind, input.type(), groups[i]);
+    }
   }
 }
 
-// The first of equals.
+void MakeArgMinMax(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  Array& input = maker.Add(maker.PickType(0), shape);
+  // Equal elements, of which the first counts.
+  for (long double& value : input.values) {
+    if (maker.OneIn(3)) value = input.values[0];
+  }
+  auto& arg = maker.attributes<webidl::ArgMinMaxAttributes>();
+  arg.axis = maker.PickAxis(shape);
+  arg.keep_dimensions = maker.Flip();
+  if (maker.Flip()) arg.output_data_type = OperandDataType::kInt64;
+}
+
+// The first of equals; NaN counts as the extreme.
 void EvaluateArgMinMax(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::ArgMinMaxAttributes>(arguments.attributes);
   const Array& input = *arguments.operands[0];
   const bool maximum = arguments.kind == OperatorKind::kArgMax;
   for (uint64_t i = 0; i < results[0].size(); ++i) {
     Position at = Unravel(i, results[0].shape());
-    if (attributes.keep_dimensions) {
-      at[attributes.axis] = 0;
-    } else {
-      at.insert(at.begin() + attributes.axis, 0);
-    }
-    long double best = maximum ? -kInfinity : kInfinity;
-    uint32_t best_index = 0;
+    if (!attributes.keep_dimensions) at.insert(at.begin() + attributes.axis, 0);
+    long double best = 0;
     for (uint32_t k = 0; k < input.shape()[attributes.axis]; ++k) {
       at[attributes.axis] = k;
-      long double value = input.values[Ravel(at, input.shape())];
-      if (maximum ? value <= best : value >= best) continue;
+      const long double value = input.values[Ravel(at, input.shape())];
+      const bool better =
+          std::isnan(value) ? !std::isnan(best) : (maximum ? value > best : value < best);
+      if (k != 0 && !better) continue;
       best = value;
-      best_index = k;
+      results[0].values[i] = k;
     }
-    results[0].values[i] = best_index;
   }
+}
+
+void MakeCumulativeSum(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  auto& sum = maker.attributes<webidl::CumulativeSumAttributes>();
+  sum.axis = maker.PickAxis(shape);
+  sum.exclusive = maker.Flip();
+  sum.reversed = maker.Flip();
 }
 
 void EvaluateCumulativeSum(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::CumulativeSumAttributes>(arguments.attributes);
   const Array& input = *arguments.operands[0];
-  results[0].magnitudes.resize(input.size());
-  for (uint64_t i = 0; i < input.size(); ++i) {
-    Position at = Unravel(i, input.shape());
-    const uint32_t here = at[attributes.axis];
-    long double sum = 0;
-    long double magnitude = 0;
-    for (uint32_t k = 0; k < input.shape()[attributes.axis]; ++k) {
-      bool before = attributes.reversed ? k > here : k < here;
-      if (!before && !(k == here && !attributes.exclusive)) continue;
-      at[attributes.axis] = k;
-      long double value = input.values[Ravel(at, input.shape())];
-      sum += value;
-      magnitude += std::fabs(value);
+  Array& result = results[0];
+  const uint32_t size = input.shape()[attributes.axis];
+  for (uint64_t first = 0; first < input.size(); ++first) {
+    Position at = Unravel(first, input.shape());
+    if (at[attributes.axis] != 0) continue;
+    Sum sum;
+    uint64_t wrapping = 0;
+    for (uint32_t k = 0; k < size; ++k) {
+      at[attributes.axis] = attributes.reversed ? size - 1 - k : k;
+      const uint64_t i = Ravel(at, input.shape());
+      const auto store = [&] {
+        if (IsFloat(input.type())) {
+          result.Set(i, sum.Result());
+        } else {
+          result.values[i] = RoundTo(input.type(), static_cast<long double>(wrapping));
+        }
+      };
+      if (attributes.exclusive) store();
+      if (IsFloat(input.type())) {
+        sum.Add(input.values[i]);
+      } else {
+        wrapping += Bits(input.values[i]);
+      }
+      if (!attributes.exclusive) store();
     }
-    results[0].values[i] = sum;
-    results[0].magnitudes[i] = magnitude;
+  }
+}
+
+void MakeSoftmax(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  Array& input = maker.Add(maker.PickType(0), shape);
+  maker.attributes<webidl::SoftmaxAttributes>().axis = maker.PickAxis(shape);
+  // As attention masks are; at times whole rows.
+  if (!maker.OneIn(3)) return;
+  for (long double& value : input.values) {
+    if (maker.OneIn(3)) value = -kInfinity;
   }
 }
 
 void EvaluateSoftmax(const Arguments& arguments, std::span<Array> results) {
   const uint32_t axis = std::get<webidl::SoftmaxAttributes>(arguments.attributes).axis;
   const Array& input = *arguments.operands[0];
-  for (uint64_t i = 0; i < input.size(); ++i) {
-    Position at = Unravel(i, input.shape());
-    long double sum = 0;
-    for (uint32_t k = 0; k < input.shape()[axis]; ++k) {
+  const uint32_t size = input.shape()[axis];
+  for (uint64_t first = 0; first < input.size(); ++first) {
+    Position at = Unravel(first, input.shape());
+    if (at[axis] != 0) continue;
+    std::vector<uint64_t> places;
+    std::vector<long double> values;
+    for (uint32_t k = 0; k < size; ++k) {
       at[axis] = k;
-      // In relation to this element, so that nothing overflows.
-      sum += std::exp(input.values[Ravel(at, input.shape())] - input.values[i]);
+      places.push_back(Ravel(at, input.shape()));
+      values.push_back(input.values[places.back()]);
     }
-    results[0].values[i] = 1 / sum;
-  }
-}
-
-void EvaluateMatmul(const Arguments& arguments, std::span<Array> results) {
-  const Array& a = *arguments.operands[0];
-  const Array& b = *arguments.operands[1];
-  const uint32_t depth = a.shape().back();
-  results[0].magnitudes.resize(results[0].size());
-  for (uint64_t i = 0; i < results[0].size(); ++i) {
-    Position at = Unravel(i, results[0].shape());
-    const Position batch(at.begin(), at.end() - 2);
-    for (uint32_t k = 0; k < depth; ++k) {
-      long double product = At(a, batch, at[at.size() - 2], k) * At(b, batch, k, at.back());
-      results[0].values[i] += product;
-      results[0].magnitudes[i] += std::fabs(product);
+    const long double greatest = Greatest(values);
+    const auto share = [&](long double x) { return Exp(Real(x) - Real(greatest)); };
+    const Real sum = SumOf(values, share);
+    // A product with the reciprocal is one rounding more than a quotient.
+    for (uint32_t k = 0; k < size; ++k) {
+      results[0].Set(places[k], share(values[k]) * (Real(1) / sum));
     }
-  }
-}
-
-void EvaluateGemm(const Arguments& arguments, std::span<Array> results) {
-  const auto& attributes = std::get<webidl::GemmAttributes>(arguments.attributes);
-  const Array& a = *arguments.operands[0];
-  const Array& b = *arguments.operands[1];
-  const Array* c = arguments.operands[2];
-  const uint32_t depth = a.shape()[attributes.a_transpose ? 0 : 1];
-  results[0].magnitudes.resize(results[0].size());
-  for (uint64_t i = 0; i < results[0].size(); ++i) {
-    Position at = Unravel(i, results[0].shape());
-    for (uint32_t k = 0; k < depth; ++k) {
-      long double product = attributes.alpha *
-                            (attributes.a_transpose ? At(a, {}, k, at[0]) : At(a, {}, at[0], k)) *
-                            (attributes.b_transpose ? At(b, {}, at[1], k) : At(b, {}, k, at[1]));
-      results[0].values[i] += product;
-      results[0].magnitudes[i] += std::fabs(product);
-    }
-    if (c == nullptr) continue;
-    long double addend = attributes.beta * c->values[BroadcastIndex(at, c->shape())];
-    results[0].values[i] += addend;
-    results[0].magnitudes[i] += std::fabs(addend);
   }
 }
 

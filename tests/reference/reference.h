@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/reference/real.h"
 #include "webidl/generated/types.h"
 #include "webidl/operand_descriptor.h"
 
@@ -17,13 +18,18 @@ namespace webnnd::reference {
 struct Array {
   webidl::OperandDescriptor descriptor;
   std::vector<long double> values;
-  // Of results: how large the terms were of which each element is made, where that is more than its
-  // own size (a sum may cancel). Empty: the elements' own sizes.
-  std::vector<long double> magnitudes;
+  // Of results: how far each element may be off before it is rounded to the type (real.h). Empty:
+  // not at all.
+  std::vector<long double> errors;
 
   webidl::OperandDataType type() const { return descriptor.data_type(); }
   const webidl::Shape& shape() const { return descriptor.shape(); }
   uint64_t size() const { return values.size(); }
+  void Set(uint64_t index, Real result) {
+    errors.resize(values.size());
+    values[index] = result.value;
+    errors[index] = result.error;
+  }
 };
 
 struct Arguments {
@@ -35,59 +41,43 @@ struct Arguments {
 // Fills in the values of `results`, whose descriptors are given.
 using EvaluateFunction = void (*)(const Arguments& arguments, std::span<Array> results);
 
+class CaseMaker;
+// Makes a valid random call: operands and attributes.
+using MakeFunction = void (*)(CaseMaker& maker);
+
 // What random operands may hold.
 enum class Domain : uint8_t {
-  kAny,       // NaN, infinities, -0, the extremes of integers.
-  kNumbers,   // No NaN: the draft does not say which operand wins.
-  kModerate,  // Small numbers of both signs: sums neither overflow nor wrap.
+  kAny,       // All that the type holds: NaN, infinities, -0, subnormals, the extremes of integers.
+  kTerms,     // Small numbers of both signs, at times NaN and infinities: sums do not overflow.
+              // Integers as above: sums wrap.
+  kModerate,  // Small numbers of both signs.
   kPositive,  // Small numbers above 0.
-  kNonzero,   // Small numbers of both signs, and no 0 (divisors).
-  kPowers,    // Bases above 0 and small exponents.
+  kFactors,   // Numbers of both signs near 1: products of many neither overflow nor vanish.
+};
+
+// What a float result may differ in beyond its error.
+enum class Match : uint8_t {
+  kValue,  // 0 has no sign, and a subnormal may be 0, also as an operand.
+  kBits,   // Nothing: the operator moves elements.
 };
 
 struct Row {
-  EvaluateFunction evaluate = nullptr;  // nullptr: the operator has no reference.
-  // Units in the last place of an element's magnitude by which a float result may be off.
-  double ulps = 0;
+  webidl::OperatorKind kind;
+  MakeFunction make;
+  EvaluateFunction evaluate;
   Domain domain = Domain::kAny;
+  Match match = Match::kValue;
 };
 
 const Row& GetRow(webidl::OperatorKind kind);
 
 bool IsFloat(webidl::OperandDataType type);
+bool IsSigned(webidl::OperandDataType type);  // Of integer types.
+long double LeastInteger(webidl::OperandDataType type);
+long double GreatestInteger(webidl::OperandDataType type);
 // The value that an element of `type` holds after `value` was stored: the nearest float, ties to
 // even; integers modulo their range.
 long double RoundTo(webidl::OperandDataType type, long double value);
-
-// Element-wise, shape, gather and reduce families, in files of their own.
-void EvaluateUnary(const Arguments& arguments, std::span<Array> results);
-void EvaluateBinary(const Arguments& arguments, std::span<Array> results);
-void EvaluateCast(const Arguments& arguments, std::span<Array> results);
-void EvaluateClamp(const Arguments& arguments, std::span<Array> results);
-void EvaluateWhere(const Arguments& arguments, std::span<Array> results);
-void EvaluateDequantizeLinear(const Arguments& arguments, std::span<Array> results);
-void EvaluateQuantizeLinear(const Arguments& arguments, std::span<Array> results);
-void EvaluateCopy(const Arguments& arguments, std::span<Array> results);
-void EvaluateTranspose(const Arguments& arguments, std::span<Array> results);
-void EvaluateSlice(const Arguments& arguments, std::span<Array> results);
-void EvaluateSplit(const Arguments& arguments, std::span<Array> results);
-void EvaluateConcat(const Arguments& arguments, std::span<Array> results);
-void EvaluateExpand(const Arguments& arguments, std::span<Array> results);
-void EvaluateTile(const Arguments& arguments, std::span<Array> results);
-void EvaluateReverse(const Arguments& arguments, std::span<Array> results);
-void EvaluatePad(const Arguments& arguments, std::span<Array> results);
-void EvaluateTriangular(const Arguments& arguments, std::span<Array> results);
-void EvaluateGather(const Arguments& arguments, std::span<Array> results);
-void EvaluateGatherElements(const Arguments& arguments, std::span<Array> results);
-void EvaluateGatherNd(const Arguments& arguments, std::span<Array> results);
-void EvaluateScatterElements(const Arguments& arguments, std::span<Array> results);
-void EvaluateScatterNd(const Arguments& arguments, std::span<Array> results);
-void EvaluateReduce(const Arguments& arguments, std::span<Array> results);
-void EvaluateArgMinMax(const Arguments& arguments, std::span<Array> results);
-void EvaluateCumulativeSum(const Arguments& arguments, std::span<Array> results);
-void EvaluateSoftmax(const Arguments& arguments, std::span<Array> results);
-void EvaluateMatmul(const Arguments& arguments, std::span<Array> results);
-void EvaluateGemm(const Arguments& arguments, std::span<Array> results);
 
 }  // namespace webnnd::reference
 

@@ -1,42 +1,49 @@
-// Operators that move elements, gather and scatter included.
+// Operators that move elements to places that their attributes name.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <optional>
 
+#include "tests/reference/case_maker.h"
+#include "tests/reference/families.h"
 #include "tests/reference/indexing.h"
-#include "tests/reference/reference.h"
 
 namespace webnnd::reference {
-namespace {
 
-// result[at] = operand[map(at)]
-template <class Map>
-void Move(const Array& operand, Array& result, Map map) {
-  for (uint64_t i = 0; i < result.size(); ++i) {
-    result.values[i] = operand.values[Ravel(map(Unravel(i, result.shape())), operand.shape())];
+using webidl::Shape;
+
+// The same dimensions in another order, split or joined.
+void MakeReshape(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  Shape& new_shape = maker.attributes<webidl::ReshapeAttributes>().new_shape;
+  new_shape = shape;
+  if (new_shape.size() < 8 && maker.Flip()) new_shape.push_back(1);
+  std::reverse(new_shape.begin(), new_shape.end());
+  if (new_shape.size() > 1 && maker.Flip()) {
+    const uint32_t last = new_shape.back();
+    new_shape.pop_back();
+    new_shape.back() *= last;
   }
 }
-
-// A negative index counts from the end; what is still out of range is clamped.
-uint32_t ResolveIndex(long double index, uint32_t size) {
-  if (index < 0) index += size;
-  return static_cast<uint32_t>(std::clamp<long double>(index, 0, size - 1));
-}
-
-// The coordinates that row `row` of an indices tensor names in the leading dimensions of `shape`.
-Position ResolveRow(const Array& indices, uint64_t row, const webidl::Shape& shape) {
-  const uint32_t depth = indices.shape().back();
-  Position position(depth);
-  for (uint32_t d = 0; d < depth; ++d) {
-    position[d] = ResolveIndex(indices.values[row * depth + d], shape[d]);
-  }
-  return position;
-}
-
-}  // namespace
 
 void EvaluateCopy(const Arguments& arguments, std::span<Array> results) {
   results[0].values = arguments.operands[0]->values;
+}
+
+void MakeTranspose(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  if (maker.OneIn(4)) return;
+  std::vector<uint32_t> permutation;
+  while (permutation.size() < shape.size()) {
+    // The axes that a pick leaves out come from later picks.
+    for (uint32_t axis : maker.PickAxes(shape.size())) {
+      if (std::find(permutation.begin(), permutation.end(), axis) == permutation.end()) {
+        permutation.push_back(axis);
+      }
+    }
+  }
+  maker.attributes<webidl::TransposeAttributes>().permutation = std::move(permutation);
 }
 
 void EvaluateTranspose(const Arguments& arguments, std::span<Array> results) {
@@ -51,6 +58,20 @@ void EvaluateTranspose(const Arguments& arguments, std::span<Array> results) {
   });
 }
 
+void MakeSlice(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  auto& slice = maker.attributes<webidl::SliceAttributes>();
+  if (maker.Flip()) slice.strides.emplace();
+  for (uint32_t size : shape) {
+    // Whole dimensions matter: they join with their neighbours.
+    slice.starts.push_back(maker.OneIn(3) ? 0 : maker.Between(0, size - 1));
+    const uint32_t most = size - slice.starts.back();
+    slice.sizes.push_back(maker.OneIn(3) ? most : maker.Between(1, most));
+    if (slice.strides) slice.strides->push_back(maker.Between(1, slice.sizes.back() + 1));
+  }
+}
+
 void EvaluateSlice(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::SliceAttributes>(arguments.attributes);
   Move(*arguments.operands[0], results[0], [&](Position at) {
@@ -59,6 +80,24 @@ void EvaluateSlice(const Arguments& arguments, std::span<Array> results) {
     }
     return at;
   });
+}
+
+void MakeSplit(CaseMaker& maker) {
+  Shape shape = maker.MakeShapeOf(0);
+  auto& split = maker.attributes<webidl::SplitAttributes>();
+  split.axis = maker.PickAxis(shape);
+  if (maker.Flip()) {
+    const uint32_t parts = maker.Between(1, 3);
+    shape[split.axis] = parts * maker.Between(1, 4);
+    split.splits = parts;
+  } else {
+    std::vector<uint32_t> sizes;
+    for (uint32_t left = shape[split.axis]; left > 0; left -= sizes.back()) {
+      sizes.push_back(maker.Between(1, left));
+    }
+    split.splits = std::move(sizes);
+  }
+  maker.Add(maker.PickType(0), shape);
 }
 
 void EvaluateSplit(const Arguments& arguments, std::span<Array> results) {
@@ -70,6 +109,17 @@ void EvaluateSplit(const Arguments& arguments, std::span<Array> results) {
       return at;
     });
     start += result.shape()[attributes.axis];
+  }
+}
+
+void MakeConcat(CaseMaker& maker) {
+  Shape shape = maker.MakeShapeOf(0);
+  const auto type = maker.PickType(0);
+  const uint32_t axis = maker.PickAxis(shape);
+  maker.attributes<webidl::ConcatAttributes>().axis = axis;
+  for (uint32_t i = maker.Between(1, 5); i > 0; --i) {
+    shape[axis] = maker.Between(1, 5);
+    maker.Add(type, shape);
   }
 }
 
@@ -86,6 +136,12 @@ void EvaluateConcat(const Arguments& arguments, std::span<Array> results) {
   }
 }
 
+void MakeExpand(CaseMaker& maker) {
+  const Shape shape = maker.MakeShape(0, 8);
+  maker.Add(maker.PickType(0), maker.MakeBroadcastable(shape));
+  maker.attributes<webidl::ExpandAttributes>().new_shape = shape;
+}
+
 void EvaluateExpand(const Arguments& arguments, std::span<Array> results) {
   const Array& operand = *arguments.operands[0];
   for (uint64_t i = 0; i < results[0].size(); ++i) {
@@ -94,17 +150,33 @@ void EvaluateExpand(const Arguments& arguments, std::span<Array> results) {
   }
 }
 
+void MakeTile(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const uint32_t most = maker.OneIn(3) ? 3 : 1;
+    maker.attributes<webidl::TileAttributes>().repetitions.push_back(maker.Between(1, most));
+  }
+}
+
 void EvaluateTile(const Arguments& arguments, std::span<Array> results) {
-  const webidl::Shape& shape = arguments.operands[0]->shape();
+  const Shape& shape = arguments.operands[0]->shape();
   Move(*arguments.operands[0], results[0], [&](Position at) {
     for (size_t d = 0; d < at.size(); ++d) at[d] %= shape[d];
     return at;
   });
 }
 
+void MakeReverse(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  maker.Add(maker.PickType(0), shape);
+  if (maker.OneIn(4)) return;
+  maker.attributes<webidl::ReverseAttributes>().axes = maker.PickAxes(shape.size());
+}
+
 void EvaluateReverse(const Arguments& arguments, std::span<Array> results) {
   const auto& axes = std::get<webidl::ReverseAttributes>(arguments.attributes).axes;
-  const webidl::Shape& shape = results[0].shape();
+  const Shape& shape = results[0].shape();
   Move(*arguments.operands[0], results[0], [&](Position at) {
     for (uint32_t d = 0; d < at.size(); ++d) {
       if (!axes || std::find(axes->begin(), axes->end(), d) != axes->end()) {
@@ -113,6 +185,32 @@ void EvaluateReverse(const Arguments& arguments, std::span<Array> results) {
     }
     return at;
   });
+}
+
+void MakePad(CaseMaker& maker) {
+  const Shape shape = maker.MakeShapeOf(0);
+  const auto type = maker.PickType(0);
+  const Array& input = maker.Add(type, shape);
+  auto& pad = maker.attributes<webidl::PadAttributes>();
+  pad.mode = maker.Pick<webidl::PaddingMode>(webidl::kPaddingModeCount);
+  if (maker.Flip()) {
+    const long double value = input.values[0];
+    if (IsFloat(type)) {
+      pad.value = static_cast<double>(value);
+    } else if (value < 0) {
+      pad.value = static_cast<int64_t>(value);
+    } else {
+      pad.value = static_cast<uint64_t>(value);
+    }
+  }
+  for (uint32_t size : shape) {
+    // Reflection does not repeat the edge, so it reaches no further than the other one.
+    uint32_t most = maker.OneIn(3) ? 0 : 3;
+    if (pad.mode == webidl::PaddingMode::kReflection) most = std::min(size - 1, most);
+    if (pad.mode == webidl::PaddingMode::kSymmetric) most = std::min(size, most);
+    pad.beginning_padding.push_back(maker.Between(0, most));
+    pad.ending_padding.push_back(maker.Between(0, most));
+  }
 }
 
 void EvaluatePad(const Arguments& arguments, std::span<Array> results) {
@@ -143,6 +241,15 @@ void EvaluatePad(const Arguments& arguments, std::span<Array> results) {
   }
 }
 
+void MakeTriangular(CaseMaker& maker) {
+  maker.Add(maker.PickType(0), maker.MakeShapeOf(0));
+  auto& triangular = maker.attributes<webidl::TriangularAttributes>();
+  triangular.upper = maker.Flip();
+  triangular.diagonal = static_cast<int32_t>(maker.Between(0, 8)) - 4;
+  if (maker.OneIn(10)) triangular.diagonal = std::numeric_limits<int32_t>::min();
+  if (maker.OneIn(10)) triangular.diagonal = std::numeric_limits<int32_t>::max();
+}
+
 void EvaluateTriangular(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::TriangularAttributes>(arguments.attributes);
   for (uint64_t i = 0; i < results[0].size(); ++i) {
@@ -152,68 +259,6 @@ void EvaluateTriangular(const Arguments& arguments, std::span<Array> results) {
     bool kept = attributes.upper ? column >= row + attributes.diagonal
                                  : column <= row + attributes.diagonal;
     results[0].values[i] = kept ? arguments.operands[0]->values[i] : 0;
-  }
-}
-
-void EvaluateGather(const Arguments& arguments, std::span<Array> results) {
-  const uint32_t axis = std::get<webidl::GatherAttributes>(arguments.attributes).axis;
-  const Array& input = *arguments.operands[0];
-  const Array& indices = *arguments.operands[1];
-  const size_t indices_rank = indices.shape().size();
-  Move(input, results[0], [&](const Position& at) {
-    Position index(at.begin() + axis, at.begin() + axis + indices_rank);
-    Position from(at.begin(), at.begin() + axis);
-    from.push_back(
-        ResolveIndex(indices.values[Ravel(index, indices.shape())], input.shape()[axis]));
-    from.insert(from.end(), at.begin() + axis + indices_rank, at.end());
-    return from;
-  });
-}
-
-void EvaluateGatherElements(const Arguments& arguments, std::span<Array> results) {
-  const uint32_t axis = std::get<webidl::GatherAttributes>(arguments.attributes).axis;
-  const Array& input = *arguments.operands[0];
-  const Array& indices = *arguments.operands[1];
-  Move(input, results[0], [&](Position at) {
-    at[axis] = ResolveIndex(indices.values[Ravel(at, indices.shape())], input.shape()[axis]);
-    return at;
-  });
-}
-
-void EvaluateGatherNd(const Arguments& arguments, std::span<Array> results) {
-  const Array& input = *arguments.operands[0];
-  const Array& indices = *arguments.operands[1];
-  const webidl::Shape rows(indices.shape().begin(), indices.shape().end() - 1);
-  Move(input, results[0], [&](const Position& at) {
-    uint64_t row = Ravel({at.begin(), at.begin() + rows.size()}, rows);
-    Position from = ResolveRow(indices, row, input.shape());
-    from.insert(from.end(), at.begin() + rows.size(), at.end());
-    return from;
-  });
-}
-
-void EvaluateScatterElements(const Arguments& arguments, std::span<Array> results) {
-  const uint32_t axis = std::get<webidl::ScatterAttributes>(arguments.attributes).axis;
-  const Array& indices = *arguments.operands[1];
-  results[0].values = arguments.operands[0]->values;
-  for (uint64_t i = 0; i < indices.size(); ++i) {
-    Position at = Unravel(i, indices.shape());
-    at[axis] = ResolveIndex(indices.values[i], results[0].shape()[axis]);
-    results[0].values[Ravel(at, results[0].shape())] = arguments.operands[2]->values[i];
-  }
-}
-
-void EvaluateScatterNd(const Arguments& arguments, std::span<Array> results) {
-  const Array& indices = *arguments.operands[1];
-  const Array& updates = *arguments.operands[2];
-  const webidl::Shape rows(indices.shape().begin(), indices.shape().end() - 1);
-  results[0].values = arguments.operands[0]->values;
-  for (uint64_t i = 0; i < updates.size(); ++i) {
-    Position at = Unravel(i, updates.shape());
-    uint64_t row = Ravel({at.begin(), at.begin() + rows.size()}, rows);
-    Position to = ResolveRow(indices, row, results[0].shape());
-    to.insert(to.end(), at.begin() + rows.size(), at.end());
-    results[0].values[Ravel(to, results[0].shape())] = updates.values[i];
   }
 }
 
