@@ -44,16 +44,17 @@ endfunction()
 # What tools/test runs under the sanitizers: tests labelled front-door, which feed on hostile input.
 add_custom_target(front-door-tests)
 
-# webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]): a
-# GoogleTest program registered with ctest under the name FOLDER/UNIT.
+# webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
+#             [WITHOUT feature ...]): a GoogleTest program registered with ctest under the name
+# FOLDER/UNIT, and once more for each device feature to do without (TestDeviceOptions), as
+# FOLDER/UNIT-without-FEATURE.
 function(webnnd_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})
   set(target ${target}_test)
   add_executable(${target} ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # The code under test keeps its own options; the tests themselves should build quickly.
   target_compile_options(${target} PRIVATE -O1 -g0)
   if("front-door" IN_LIST ARG_LABELS)
@@ -62,6 +63,16 @@ function(webnnd_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "WEBNND=${CMAKE_BINARY_DIR}/bin/webnnd;WEBNND_BIN=${CMAKE_BINARY_DIR}/bin;${WEBNND_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+  set(environment "WEBNND=${CMAKE_BINARY_DIR}/bin/webnnd;WEBNND_BIN=${CMAKE_BINARY_DIR}/bin;${WEBNND_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+  set(entries ${name})
+  add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")
+  foreach(feature IN LISTS ARG_WITHOUT)
+    set(entry ${name}-without-${feature})
+    list(APPEND entries ${entry})
+    add_test(NAME ${entry} COMMAND ${target} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${entry} PROPERTIES
+      ENVIRONMENT "${environment};WEBNND_TEST_DISABLED_FEATURES=${feature}")
+  endforeach()
+  set_tests_properties(${entries} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

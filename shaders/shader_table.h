@@ -1,7 +1,8 @@
-// The SPIR-V modules that the build embeds, one per row of shaders/table.txt.
+// The SPIR-V modules that the build embeds: each row of shaders/table.txt in each variant.
 #ifndef WEBNND_SHADERS_SHADER_TABLE_H_
 #define WEBNND_SHADERS_SHADER_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -10,7 +11,11 @@
 
 namespace webnnd::shaders {
 
-std::span<const uint32_t> Spirv(ShaderId id);
+// How a module reads its operands (TENSOR_READS of tensor.glsl).
+enum class Variant : uint8_t { kStorageReads, kTexelReads };
+inline constexpr size_t kVariantCount = 2;
+
+std::span<const uint32_t> Spirv(ShaderId id, Variant variant);
 // The row's name: "CopyWords".
 std::string_view ShaderName(ShaderId id);
 

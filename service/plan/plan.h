@@ -4,6 +4,7 @@
 #define WEBNND_SERVICE_PLAN_PLAN_H_
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 
 namespace webnnd::service {
 
-// Buffers of one kernel call; storage-buffer bindings 1..8 of set 0 (binding 0: parameters).
+// Buffers of one kernel call: its slots (shaders/tensor.glsl).
 inline constexpr uint32_t kBuffersPerCallMax = 8;
 // 32-bit words of parameters of one kernel call: one uniform buffer range of 1 KiB.
 inline constexpr uint32_t kParametersPerCallMax = 256;
@@ -33,14 +34,14 @@ struct BufferRef {
   uint64_t offset = 0;  // Bytes; a multiple of kBufferAlignment.
   uint64_t bytes = 0;   // A multiple of 4: memory is allocated in whole words.
   bool written = false;
-  friend bool operator==(const BufferRef&, const BufferRef&) = default;
+  friend auto operator<=>(const BufferRef&, const BufferRef&) = default;
 };
 
 struct KernelCall {
   shaders::ShaderId shader{};
   // Values of the shader's specialisation constants 1, 2, ... (0 is the local size, the device's).
   std::vector<uint32_t> specialization;
-  std::vector<BufferRef> buffers;  // Storage-buffer bindings 1, 2, ...
+  std::vector<BufferRef> buffers;  // Slots 1, 2, ...
   std::vector<uint32_t> parameters;
   // Invocations that the call can use; the executor turns them into workgroups of the device's
   // local size, and clamps them (kernels loop over a grid stride). `workgroups` are counted as they

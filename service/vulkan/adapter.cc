@@ -106,7 +106,9 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
                    HasExtension(physical, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME));
   FeatureChain present;
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
+  present.texel_buffers = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   ASSIGN_OR_RETURN(adapter.features, ChooseFeatures(present, options.disabled_features));
+  if (adapter.features.texel_buffers) adapter.profile.variant = shaders::Variant::kTexelReads;
   std::string missing = MissingFeatures(adapter.features);
   if (!FindQueueFamily(physical, adapter.queue_family)) {
     missing += missing.empty() ? "a compute queue" : ", a compute queue";

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -25,8 +24,7 @@ Status BindingImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
   ASSIGN_OR_RETURN(inputs_, Adopt(inputs, plan.input_bytes));
   ASSIGN_OR_RETURN(outputs_, Adopt(outputs, plan.output_bytes));
   if (plan.calls.empty()) return {};
-  TRY(AllocateSets());
-  for (size_t call = 0; call < plan.calls.size(); ++call) WriteSet(call);
+  TRY(WriteSets());
   return Record();
 }
 
@@ -48,52 +46,41 @@ Result<std::vector<std::shared_ptr<BufferImpl>>> BindingImpl::Adopt(
   return adopted;
 }
 
-Status BindingImpl::AllocateSets() {
-  DeviceImpl& device = executable_->device();
-  const auto count = NarrowCast<uint32_t>(executable_->plan().calls.size());
-  const VkDescriptorPoolSize sizes[] = {
-      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, count},
-      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count * kBuffersPerCallMax}};
-  VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
-  info.maxSets = count;
-  info.poolSizeCount = std::size(sizes);
-  info.pPoolSizes = sizes;
-  descriptor_pool_ = UniqueDescriptorPool(device.get());
-  VK_TRY(device.lost(),
-         vkCreateDescriptorPool(device.get(), &info, nullptr, descriptor_pool_.out()));
-  const std::vector<VkDescriptorSetLayout> layouts(count, device.pipelines().set_layout());
-  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  allocate.descriptorPool = descriptor_pool_.get();
-  allocate.descriptorSetCount = count;
-  allocate.pSetLayouts = layouts.data();
-  sets_.resize(count);
-  VK_TRY(device.lost(), vkAllocateDescriptorSets(device.get(), &allocate, sets_.data()));
+Status BindingImpl::WriteSets() {
+  sets_.resize(executable_->plan().calls.size());
+  ASSIGN_OR_RETURN(descriptor_pool_,
+                   executable_->device().pipelines().set_layout().AllocateSets(sets_));
+  for (size_t call = 0; call < sets_.size(); ++call) TRY(WriteSet(call));
   return {};
 }
 
-void BindingImpl::WriteSet(size_t call) {
-  DeviceImpl& device = executable_->device();
+Status BindingImpl::WriteSet(size_t call) {
+  const PipelineCache& pipelines = executable_->device().pipelines();
   const std::vector<BufferRef>& buffers = executable_->plan().calls[call].buffers;
   const BufferImpl& parameters = executable_->parameters();
-  std::array<VkDescriptorBufferInfo, 1 + kBuffersPerCallMax> infos;
-  infos.fill(device.pipelines().dummy_storage());
-  infos[0] = {parameters.handle(), parameters.offset(), kParameterBytesPerCall};
+  KernelDescriptors descriptors = pipelines.dummies();
+  descriptors.parameters = {parameters.handle(), parameters.offset(), kParameterBytesPerCall};
   for (size_t i = 0; i < buffers.size(); ++i) {
     // Vulkan knows no empty range; a kernel without elements does not touch it.
-    if (buffers[i].bytes != 0) infos[1 + i] = Describe(buffers[i]);
+    if (buffers[i].bytes == 0) continue;
+    // In storage as well: a kernel may declare as a result what a call only reads.
+    descriptors.storage[i] = Describe(buffers[i]);
+    if (pipelines.set_layout().has_texels() && !buffers[i].written) {
+      ASSIGN_OR_RETURN(descriptors.texels[i], TexelView(buffers[i]));
+    }
   }
-  std::array<VkWriteDescriptorSet, 2> writes{};
-  for (uint32_t i = 0; i < writes.size(); ++i) {
-    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-    writes[i].dstSet = sets_[call];
-    writes[i].dstBinding = i;
-    // Runs over into the bindings that follow, which are of the same type.
-    writes[i].descriptorCount = i == 0 ? 1 : kBuffersPerCallMax;
-    writes[i].descriptorType =
-        i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    writes[i].pBufferInfo = &infos[i];
+  pipelines.set_layout().Write(sets_[call], descriptors);
+  return {};
+}
+
+Result<VkBufferView> BindingImpl::TexelView(const BufferRef& buffer) {
+  if (auto found = texel_views_.find(buffer); found != texel_views_.end()) {
+    return found->second.get();
   }
-  vkUpdateDescriptorSets(device.get(), writes.size(), writes.data(), 0, nullptr);
+  ASSIGN_OR_RETURN(
+      UniqueBufferView view,
+      executable_->device().pipelines().set_layout().CreateTexelView(Describe(buffer)));
+  return texel_views_.emplace(buffer, std::move(view)).first->second.get();
 }
 
 VkDescriptorBufferInfo BindingImpl::Describe(const BufferRef& buffer) const {

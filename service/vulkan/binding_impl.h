@@ -3,6 +3,7 @@
 #define WEBNND_SERVICE_VULKAN_BINDING_IMPL_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -33,8 +34,10 @@ class BindingImpl : public Binding {
  private:
   Result<std::vector<std::shared_ptr<BufferImpl>>> Adopt(
       const std::vector<std::shared_ptr<Buffer>>& buffers, const std::vector<uint64_t>& bytes_min);
-  Status AllocateSets();
-  void WriteSet(size_t call);
+  Status WriteSets();
+  Status WriteSet(size_t call);
+  // The texel view of `buffer`, one for all calls that read it.
+  Result<VkBufferView> TexelView(const BufferRef& buffer);
   VkDescriptorBufferInfo Describe(const BufferRef& buffer) const;
   Status Record();
   // Records the calls from `first` on that fit one segment; returns the first that does not.
@@ -46,6 +49,7 @@ class BindingImpl : public Binding {
   std::shared_ptr<ExecutableImpl> executable_;
   std::vector<std::shared_ptr<BufferImpl>> inputs_;
   std::vector<std::shared_ptr<BufferImpl>> outputs_;
+  std::map<BufferRef, UniqueBufferView> texel_views_;
   UniqueDescriptorPool descriptor_pool_;
   std::vector<VkDescriptorSet> sets_;  // One per call.
   UniqueCommandPool command_pool_;

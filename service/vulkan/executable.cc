@@ -93,7 +93,11 @@ Status ExecutableImpl::CheckBuffer(const BufferRef& buffer) const {
     return InternalError("a range is not inside its buffer ({} + {} of {} bytes)", buffer.offset,
                          buffer.bytes, sizes[buffer.index]);
   }
-  if (buffer.bytes > device_->logical().adapter().limits.maxStorageBufferRange) {
+  const VkPhysicalDeviceLimits& limits = device_->logical().adapter().limits;
+  const bool has_texels = device_->pipelines().set_layout().has_texels();
+  const uint64_t texel_bytes_max = uint64_t{limits.maxTexelBufferElements} * kTexelBytes;
+  if (buffer.bytes > limits.maxStorageBufferRange ||
+      (has_texels && TexelViewBytes(buffer.bytes) > texel_bytes_max)) {
     return NotSupportedError("a range is larger than the device allows ({} bytes)", buffer.bytes);
   }
   return {};

@@ -22,6 +22,8 @@ constexpr FeatureRow kFeatures[] = {
     {"fp16", "float16 arithmetic; emulated through float32 without", false,
      FEATURE(vulkan12.shaderFloat16)},
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
+    {"texel-buffers", "operands read as texels; storage buffers without", false,
+     FEATURE(texel_buffers)},
     {"int8", "8-bit arithmetic", false, FEATURE(vulkan12.shaderInt8)},
 };
 
@@ -42,6 +44,7 @@ FeatureChain& FeatureChain::operator=(const FeatureChain& other) {
   vulkan11 = other.vulkan11;
   vulkan12 = other.vulkan12;
   robustness2 = other.robustness2;
+  texel_buffers = other.texel_buffers;
   // A copy must not point into what it was copied from.
   core.pNext = vulkan11.pNext = vulkan12.pNext = robustness2.pNext = nullptr;
   return *this;

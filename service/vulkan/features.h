@@ -12,7 +12,7 @@
 
 namespace webnnd::service {
 
-// The features of a device as one chain of structures.
+// The features of a device: a chain of Vulkan's structures, and what we derive from properties.
 struct FeatureChain {
   FeatureChain();
   FeatureChain(const FeatureChain& other);
@@ -25,6 +25,8 @@ struct FeatureChain {
   VkPhysicalDeviceVulkan11Features vulkan11;
   VkPhysicalDeviceVulkan12Features vulkan12;
   VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
+  // Not Vulkan's: whether the driver is one that reads texel buffers faster than storage buffers.
+  VkBool32 texel_buffers = VK_FALSE;
 };
 
 struct FeatureRow {

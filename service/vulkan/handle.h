@@ -34,6 +34,7 @@ class DeviceHandle {
 };
 
 using UniqueBuffer = DeviceHandle<VkBuffer, vkDestroyBuffer>;
+using UniqueBufferView = DeviceHandle<VkBufferView, vkDestroyBufferView>;
 using UniqueMemory = DeviceHandle<VkDeviceMemory, vkFreeMemory>;
 using UniqueSemaphore = DeviceHandle<VkSemaphore, vkDestroySemaphore>;
 using UniqueFence = DeviceHandle<VkFence, vkDestroyFence>;

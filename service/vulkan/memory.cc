@@ -1,6 +1,7 @@
 #include "service/vulkan/memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -23,11 +24,19 @@ BlockSizes SizesFor(MemoryKind kind) {
   return {16ull << 20, 4ull << 20};
 }
 
+// What TexelViewBytes may add.
+constexpr uint64_t kTexelViewRoom = 256 + kTexelBytes;
+
 // All uses that we may have, so that any buffer can stand anywhere.
 constexpr VkBufferUsageFlags kUsage =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
     VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
+
+uint64_t WithRoomForTexelViews(uint64_t bytes) {
+  bytes += kTexelViewRoom;
+  return std::has_single_bit(bytes) ? bytes + kTexelViewRoom : bytes;
+}
 
 struct MemoryWish {
   VkMemoryPropertyFlags required;
@@ -49,6 +58,11 @@ MemoryWish WishFor(MemoryKind kind, bool unified_memory) {
 }
 
 }  // namespace
+
+uint64_t TexelViewBytes(uint64_t bytes) {
+  const uint64_t texels = AlignUp<uint64_t>(bytes, kTexelBytes);
+  return (texels & 0xff00) == 0 ? texels + 256 : texels;
+}
 
 BufferImpl::BufferImpl(std::shared_ptr<DeviceImpl> device, MemoryKind kind, MemoryBlock* block,
                        uint64_t offset, uint64_t bytes)
@@ -97,7 +111,7 @@ Result<Memory::Range> Memory::AllocateRange(MemoryKind kind, uint64_t bytes) {
 Result<std::unique_ptr<MemoryBlock>> Memory::CreateBlock(MemoryKind kind, uint64_t bytes) {
   auto block = std::make_unique<MemoryBlock>(device_.get());
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-  info.size = bytes;
+  info.size = WithRoomForTexelViews(bytes);
   info.usage = kUsage;
   VK_TRY(device_.lost(), vkCreateBuffer(device_.get(), &info, nullptr, block->buffer.out()));
   VkMemoryRequirements requirements;

@@ -39,6 +39,17 @@ struct MemoryBlock {
   std::optional<ipc::RangeAllocator> ranges;  // Absent: one buffer has it all.
 };
 
+inline constexpr uint64_t kTexelBytes = 16;  // RGBA32_UINT
+
+// Bytes that a texel view spans to read `bytes` bytes of a buffer: whole texels, and, if that is
+// what it takes, up to 256 bytes that belong to others.
+//
+// llvmpipe compiles a kernel for the kinds of views that it meets, and takes two accidents for
+// kinds: whether the VkBuffer's size is a power of two, and whether bits 8 to 15 of the view's are
+// all 0. Neither may vary, or else dispatches compile what was warmed long ago. Buffers of Memory
+// are never a power of two, and have that much room behind.
+uint64_t TexelViewBytes(uint64_t bytes);
+
 class BufferImpl : public Buffer {
  public:
   BufferImpl(std::shared_ptr<DeviceImpl> device, MemoryKind kind, MemoryBlock* block,

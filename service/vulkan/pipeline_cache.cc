@@ -1,6 +1,5 @@
 #include "service/vulkan/pipeline_cache.h"
 
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -18,30 +17,21 @@ constexpr uint64_t kDummyBytes = 2 * kParameterBytesPerCall;
 
 PipelineCache::PipelineCache(LogicalDevice& device)
     : device_(device),
-      set_layout_(device.get()),
+      set_layout_(device),
       layout_(device.get()),
+      dummy_texels_(device.get()),
       dummy_pool_(device.get()) {}
 
 Status PipelineCache::Initialize(Memory& memory) {
-  TRY(CreateLayouts());
+  TRY(set_layout_.Initialize());
+  TRY(CreateLayout());
   TRY(CreateDummies(memory));
-  return CreateDummySet();
+  ASSIGN_OR_RETURN(dummy_pool_, set_layout_.AllocateSets({&dummy_set_, 1}));
+  set_layout_.Write(dummy_set_, dummies_);
+  return {};
 }
 
-Status PipelineCache::CreateLayouts() {
-  std::array<VkDescriptorSetLayoutBinding, 1 + kBuffersPerCallMax> bindings{};
-  for (uint32_t i = 0; i < bindings.size(); ++i) {
-    bindings[i].binding = i;
-    bindings[i].descriptorType =
-        i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    bindings[i].descriptorCount = 1;
-    bindings[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
-  }
-  VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
-  set_info.bindingCount = bindings.size();
-  set_info.pBindings = bindings.data();
-  VK_TRY(device_.lost(),
-         vkCreateDescriptorSetLayout(device_.get(), &set_info, nullptr, set_layout_.out()));
+Status PipelineCache::CreateLayout() {
   VkDescriptorSetLayout set_layout = set_layout_.get();
   VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   info.setLayoutCount = 1;
@@ -51,43 +41,15 @@ Status PipelineCache::CreateLayouts() {
 }
 
 Status PipelineCache::CreateDummies(Memory& memory) {
-  ASSIGN_OR_RETURN(dummies_, memory.CreateBlock(MemoryKind::kParameters, kDummyBytes));
-  std::memset(dummies_->mapped, 0, kDummyBytes);
-  return {};
-}
-
-VkDescriptorBufferInfo PipelineCache::dummy_storage() const {
-  return {dummies_->buffer.get(), kParameterBytesPerCall, kParameterBytesPerCall};
-}
-
-Status PipelineCache::CreateDummySet() {
-  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1},
-                                        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kBuffersPerCallMax}};
-  VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
-  pool.maxSets = 1;
-  pool.poolSizeCount = std::size(sizes);
-  pool.pPoolSizes = sizes;
-  VK_TRY(device_.lost(), vkCreateDescriptorPool(device_.get(), &pool, nullptr, dummy_pool_.out()));
-  VkDescriptorSetLayout set_layout = set_layout_.get();
-  VkDescriptorSetAllocateInfo allocate{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  allocate.descriptorPool = dummy_pool_.get();
-  allocate.descriptorSetCount = 1;
-  allocate.pSetLayouts = &set_layout;
-  VK_TRY(device_.lost(), vkAllocateDescriptorSets(device_.get(), &allocate, &dummy_set_));
-
-  const VkDescriptorBufferInfo parameters{dummies_->buffer.get(), 0, kParameterBytesPerCall};
-  const VkDescriptorBufferInfo storage = dummy_storage();
-  std::array<VkWriteDescriptorSet, 1 + kBuffersPerCallMax> writes{};
-  for (uint32_t i = 0; i < writes.size(); ++i) {
-    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-    writes[i].dstSet = dummy_set_;
-    writes[i].dstBinding = i;
-    writes[i].descriptorCount = 1;
-    writes[i].descriptorType =
-        i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    writes[i].pBufferInfo = i == 0 ? &parameters : &storage;
+  ASSIGN_OR_RETURN(dummy_block_, memory.CreateBlock(MemoryKind::kParameters, kDummyBytes));
+  std::memset(dummy_block_->mapped, 0, kDummyBytes);
+  const VkBuffer buffer = dummy_block_->buffer.get();
+  dummies_.parameters = {buffer, 0, kParameterBytesPerCall};
+  dummies_.storage.fill({buffer, kParameterBytesPerCall, kParameterBytesPerCall});
+  if (set_layout_.has_texels()) {
+    ASSIGN_OR_RETURN(dummy_texels_, set_layout_.CreateTexelView(dummies_.storage[0]));
+    dummies_.texels.fill(dummy_texels_.get());
   }
-  vkUpdateDescriptorSets(device_.get(), writes.size(), writes.data(), 0, nullptr);
   return {};
 }
 
@@ -125,7 +87,7 @@ Status PipelineCache::MakeRoom() {
 }
 
 Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key) {
-  std::span<const uint32_t> code = shaders::Spirv(key.shader);
+  std::span<const uint32_t> code = shaders::Spirv(key.shader, device_.profile().variant);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size_bytes();
   module_info.pCode = code.data();

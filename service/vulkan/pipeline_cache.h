@@ -14,13 +14,11 @@
 #include "base/result.h"
 #include "service/plan/plan.h"
 #include "service/vulkan/handle.h"
+#include "service/vulkan/kernel_set.h"
 #include "service/vulkan/memory.h"
 #include "shaders/shader_id.h"
 
 namespace webnnd::service {
-
-// Bytes of the uniform buffer that a kernel call sees.
-inline constexpr uint32_t kParameterBytesPerCall = kParametersPerCallMax * sizeof(uint32_t);
 
 struct PipelineKey {
   shaders::ShaderId shader{};
@@ -32,9 +30,7 @@ struct Pipeline {
   UniquePipeline handle;
 };
 
-// One layout serves all pipelines: set 0 has the parameters at binding 0, a uniform buffer with a
-// dynamic offset, and storage buffers at bindings 1 to kBuffersPerCallMax; those that a shader does
-// not use hold the dummy. Thread-safe.
+// Thread-safe.
 class PipelineCache {
  public:
   explicit PipelineCache(LogicalDevice& device);
@@ -46,24 +42,25 @@ class PipelineCache {
   // compilation of the same pipeline is waited for; different ones run beside each other.
   Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key);
 
-  VkDescriptorSetLayout set_layout() const { return set_layout_.get(); }
+  const KernelSetLayout& set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_.get(); }
-  // What stands in for a buffer that is not there.
-  VkDescriptorBufferInfo dummy_storage() const;
+  // What stands in for each buffer that is not there.
+  const KernelDescriptors& dummies() const { return dummies_; }
 
  private:
-  Status CreateLayouts();
+  Status CreateLayout();
   Status CreateDummies(Memory& memory);
-  Status CreateDummySet();
   Result<std::shared_ptr<Pipeline>> Build(const PipelineKey& key);
   // Runs it with one workgroup and all parameters zero, which kernels answer with no work.
   Status Warm(const Pipeline& pipeline);
   Status MakeRoom();
 
   LogicalDevice& device_;
-  UniqueDescriptorSetLayout set_layout_;
+  KernelSetLayout set_layout_;
   UniquePipelineLayout layout_;
-  std::unique_ptr<MemoryBlock> dummies_;
+  std::unique_ptr<MemoryBlock> dummy_block_;
+  UniqueBufferView dummy_texels_;
+  KernelDescriptors dummies_;
   UniqueDescriptorPool dummy_pool_;
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
 

@@ -66,18 +66,19 @@ TEST(Shaders, Capabilities_AreCoveredByRequiredFeatures) {
   const std::set<uint32_t> covered = {
       1,                                     // Shader
       11,                                    // Int64
+      46,                                    // SampledBuffer
       61,   62,   63,   64,   65,   66, 67,  // GroupNonUniform*: every Vulkan 1.2 compute driver.
       4433, 4434, 4448, 4449, 5345,          // 16- and 8-bit storage, memory model
   };
-  for (uint32_t id = 0; id < shaders::kShaderCount; ++id) {
-    auto words = shaders::Spirv(static_cast<shaders::ShaderId>(id));
+  for (uint32_t i = 0; i < shaders::kShaderCount * shaders::kVariantCount; ++i) {
+    const auto id = static_cast<shaders::ShaderId>(i / shaders::kVariantCount);
+    auto words = shaders::Spirv(id, static_cast<shaders::Variant>(i % shaders::kVariantCount));
     ASSERT_GT(words.size(), 5u);
     for (size_t at = 5; at < words.size();) {
       const uint32_t opcode = words[at] & 0xffff;
       if (opcode != 17) break;  // OpCapability comes first.
       EXPECT_TRUE(covered.count(words[at + 1]))
-          << shaders::ShaderName(static_cast<shaders::ShaderId>(id)) << " declares capability "
-          << words[at + 1];
+          << shaders::ShaderName(id) << " declares capability " << words[at + 1];
       at += words[at] >> 16;
     }
   }

@@ -13,8 +13,7 @@ constexpr uint32_t kCount = 300;
 // Opens a device, or uses `device`; clears, writes, dispatches, reads, and checks what it reads.
 Status RunScenario(std::shared_ptr<Device> device) {
   if (device == nullptr) {
-    DeviceOptions options;
-    options.validation = true;
+    const DeviceOptions options = TestDeviceOptions();
     ASSIGN_OR_RETURN(device, Device::Open(0, options));
     TRY(device->WarmUp());
   }
@@ -51,8 +50,7 @@ class FaultTest : public testing::TestWithParam<bool> {
 
 TEST_P(FaultTest, EachCallOfAnOpenDevice_FailsCleanly) {
   const bool forever = GetParam();
-  DeviceOptions options;
-  options.validation = true;
+  const DeviceOptions options = TestDeviceOptions();
   auto device = Device::Open(0, options);
   ASSERT_TRUE(device.ok());
   for (uint64_t nth = 1;; ++nth) {
@@ -93,8 +91,7 @@ TEST_P(FaultTest, EachCallFromTheStart_FailsCleanly) {
 
 TEST_P(FaultTest, DeviceLostAtEachCall_LosesTheDevice) {
   const bool forever = GetParam();
-  DeviceOptions options;
-  options.validation = true;
+  const DeviceOptions options = TestDeviceOptions();
   for (uint64_t nth = 1;; ++nth) {
     ASSERT_LT(nth, 1000u);
     auto device = Device::Open(0, options);

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "service/vulkan/device.h"
 #include "service/vulkan/instance.h"
+#include "tests/support/device_options.h"
 
 namespace webnnd::service {
 
@@ -37,13 +38,10 @@ inline uint32_t FirstUsableAdapter(const DeviceOptions& options) {
 // Every test of this fixture fails on a message of the validation layers.
 class VulkanTest : public testing::Test {
  protected:
-  static constexpr bool kValidation = true;
-
   void SetUp() override {
     KeepDriversLoaded();
     messages_before_ = Device::ValidationMessageCount();
-    DeviceOptions options;
-    options.validation = kValidation;
+    const DeviceOptions options = TestDeviceOptions();
     auto device = Device::Open(FirstUsableAdapter(options), options);
     ASSERT_TRUE(device.ok()) << device.error().ToString();
     device_ = std::move(*device);

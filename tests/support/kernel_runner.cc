@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "service/passes/compile.h"
+#include "tests/support/device_options.h"
 #include "webidl/operator_table.h"
 
 namespace webnnd::service {
@@ -167,7 +168,7 @@ double UlpDistance(OperandDataType type, long double a, long double b) {
 
 std::shared_ptr<Device> TestDevice() {
   static const std::shared_ptr<Device> device = [] {
-    auto opened = Device::Open(0, {.validation = true});
+    auto opened = Device::Open(0, TestDeviceOptions());
     if (!opened.ok()) std::fprintf(stderr, "%s\n", opened.error().ToString().c_str());
     CHECK(opened.ok());
     return *opened;
