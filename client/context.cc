@@ -38,6 +38,10 @@ Future<void> Context::ReadTensor(const Tensor& tensor, std::span<std::byte> dest
   return impl_->ReadTensor(tensor, destination);
 }
 
+Result<void> Context::CheckReadTensor(const Tensor& tensor, size_t destination_bytes) const {
+  return impl_->CheckReadInto(tensor, destination_bytes);
+}
+
 Result<void> Context::Dispatch(Graph& graph, const NamedTensors& inputs,
                                const NamedTensors& outputs) {
   return impl_->Dispatch(graph, inputs, outputs);
@@ -48,6 +52,7 @@ bool Context::accelerated() const { return impl_->accelerated(); }
 const std::string& Context::device_name() const { return impl_->device_name(); }
 Future<ContextLostInfo> Context::lost() const { return impl_->lost(); }
 bool Context::is_lost() const { return impl_->is_lost(); }
+Result<void> Context::CheckLive() const { return impl_->CheckLive(); }
 
 void Context::Destroy() { impl_->Lose("the context was destroyed", Cause::kInvalidState); }
 

@@ -71,6 +71,8 @@ class Context {
   // Bring your own buffer: `destination` must stay alive until the future completes, and have
   // exactly the tensor's byte length (the draft's "validate buffer with descriptor").
   Future<void> ReadTensor(const Tensor& tensor, std::span<std::byte> destination);
+  // What that checks, for those who have the buffer only once the bytes are there.
+  Result<void> CheckReadTensor(const Tensor& tensor, size_t destination_bytes) const;
 
   // Runs the graph. Names must be exactly the graph's; types and shapes equal; no tensor twice.
   Result<void> Dispatch(Graph& graph, const NamedTensors& inputs, const NamedTensors& outputs);
@@ -86,6 +88,8 @@ class Context {
   // Completes when the context is lost: the worker died, the device failed, or Destroy was called.
   Future<ContextLostInfo> lost() const;
   bool is_lost() const;
+  // InvalidState when the context is lost: what its methods check first.
+  Result<void> CheckLive() const;
 
   // Frees everything of this context on the service. Pending futures reject. Idempotent.
   void Destroy();

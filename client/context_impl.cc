@@ -287,6 +287,14 @@ Result<void> ContextImpl::CheckRead(const Tensor& tensor) const {
   return {};
 }
 
+Result<void> ContextImpl::CheckReadInto(const Tensor& tensor, size_t destination_bytes) const {
+  TRY(CheckRead(tensor));
+  INVALID_IF(destination_bytes != tensor.descriptor_.byte_length(),
+             "the bytes ({}) of the buffer are not those of {} ({})", destination_bytes,
+             tensor.descriptor_.ToString(), tensor.descriptor_.byte_length());
+  return {};
+}
+
 Result<uint64_t> ContextImpl::SendRead(const Tensor& tensor) {
   TRY(connection().CheckRoom());
   ASSIGN_OR_RETURN(Connection::Read read,
@@ -310,10 +318,7 @@ Future<std::vector<std::byte>> ContextImpl::ReadTensor(const Tensor& tensor) {
 
 Future<void> ContextImpl::ReadTensor(const Tensor& tensor, std::span<std::byte> destination) {
   const auto send = [&]() -> Result<uint64_t> {
-    TRY(CheckRead(tensor));
-    INVALID_IF(destination.size() != tensor.descriptor_.byte_length(),
-               "the bytes ({}) of the buffer are not those of {} ({})", destination.size(),
-               tensor.descriptor_.ToString(), tensor.descriptor_.byte_length());
+    TRY(CheckReadInto(tensor, destination.size()));
     return SendRead(tensor);
   };
   auto request = send();

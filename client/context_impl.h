@@ -60,6 +60,7 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   Result<void> WriteTensor(Tensor& tensor, std::span<const std::byte> data);
   Future<std::vector<std::byte>> ReadTensor(const Tensor& tensor);
   Future<void> ReadTensor(const Tensor& tensor, std::span<std::byte> destination);
+  Result<void> CheckReadInto(const Tensor& tensor, size_t destination_bytes) const;
   Result<void> Dispatch(Graph& graph, const NamedTensors& inputs, const NamedTensors& outputs);
 
   // Sends a graph's last message and waits for its answer.

@@ -31,7 +31,8 @@ class Graph {
 
   const std::vector<Endpoint>& inputs() const { return inputs_; }
   const std::vector<Endpoint>& outputs() const { return outputs_; }
-  // Kernel calls that one dispatch takes: a developer's figure, not part of the draft.
+  // Kernel calls that one dispatch takes, copies of outputs not counted: a developer's figure, not
+  // part of the draft.
   uint32_t kernel_count() const { return kernel_count_; }
   bool destroyed() const { return destroyed_; }
 

@@ -193,6 +193,8 @@ struct GraphBuilder::Impl {
 GraphBuilder::GraphBuilder(std::shared_ptr<Context> context)
     : impl_(std::make_unique<Impl>(context->impl_)) {}
 
+Result<void> GraphBuilder::CheckCanBuild() const { return impl_->CheckCanBuild(); }
+
 GraphBuilder::~GraphBuilder() {
   if (!impl_->handle || impl_->has_built) return;
   Session& session = impl_->context->session();

@@ -27,6 +27,8 @@ class GraphBuilder {
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
+  // InvalidState once it has built, or when the context is lost: what every method checks first.
+  Result<void> CheckCanBuild() const;
   // A named input; names are unique within the graph and not empty.
   Result<Operand> Input(const std::string& name, OperandDataType data_type, const Shape& shape);
   // The same with dimensions that may be dynamic (extension; refused with NotSupported for now).

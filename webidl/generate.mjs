@@ -11,14 +11,15 @@ import {
 } from './generator/client.mjs';
 import { wrapCode } from './generator/cpp.mjs';
 import { effectiveIdl } from './generator/idl.mjs';
+import { nodeDeclarations, nodeInterfaces } from './generator/node.mjs';
 import { readModel } from './generator/reader.mjs';
 import { signaturesHeader, signaturesSource } from './generator/signatures.mjs';
-import { typesHeader, typesSource } from './generator/types.mjs';
+import { enumNamesHeader, typesHeader, typesSource } from './generator/types.mjs';
 import { codecHeader, codecSource, operatorsSchema } from './generator/wire.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
-const FOLDERS = ['webidl/generated', 'ipc/generated', 'client/generated'];
+const FOLDERS = ['webidl/generated', 'ipc/generated', 'client/generated', 'client/node/generated'];
 
 function text(path) {
   return readFileSync(join(here, path), 'utf8');
@@ -44,6 +45,8 @@ const README_LINES = {
                    'For the codecs of `ipc` alone; start with `operators.capnp`.',
   'client/generated': 'The options and methods of the graph builder. Included by ' +
                       '`client/graph_builder.h`; start with `options.h`.',
+  'client/node/generated': 'The interfaces in JavaScript (`interfaces.mjs`, made of the functions of ' +
+                           '`../webidl.mjs`) and their TypeScript declarations.',
 };
 
 function readme(folder) {
@@ -59,6 +62,7 @@ function render(model) {
     ['webidl/generated/webnn.idl', effectiveIdl(model)],
     ['webidl/generated/types.h', typesHeader(model)],
     ['webidl/generated/types.cc', typesSource(model)],
+    ['webidl/generated/enum_names.h', enumNamesHeader(model)],
     ['webidl/generated/signatures.h', signaturesHeader(model)],
     ['webidl/generated/signatures.cc', signaturesSource(model)],
     ['ipc/generated/operators.capnp', operatorsSchema(model)],
@@ -67,6 +71,8 @@ function render(model) {
     ['client/generated/options.h', clientOptions(model)],
     ['client/generated/graph_builder_methods.inc', clientMethodDeclarations(model)],
     ['client/generated/graph_builder_methods.cc', clientMethodDefinitions(model)],
+    ['client/node/generated/interfaces.mjs', nodeInterfaces(model)],
+    ['client/node/generated/webnn.d.ts', nodeDeclarations(model)],
   ];
   return new Map(outputs.map(
     ([path, content]) => [path, isCode(path) ? wrapCode(content) : content]));

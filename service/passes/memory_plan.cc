@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -71,29 +72,95 @@ std::vector<Interval> FindLiveIntervals(const Graph& graph, const Placement& pla
   return list;
 }
 
+// Intervals that have an offset, found by when they are alive: a segment tree over all intervals in
+// the order of their first calls, each node with the latest last call below it.
+class PlacedIntervals {
+ public:
+  explicit PlacedIntervals(const std::vector<Interval>& intervals) : intervals_(intervals) {
+    while (leaf_count_ < intervals.size()) leaf_count_ *= 2;
+    end_below_.assign(2 * leaf_count_, 0);
+    by_first_call_.resize(intervals.size());
+    std::iota(by_first_call_.begin(), by_first_call_.end(), 0);
+    std::stable_sort(by_first_call_.begin(), by_first_call_.end(), [&](size_t a, size_t b) {
+      return intervals[a].first_call < intervals[b].first_call;
+    });
+    leaf_of_.resize(intervals.size());
+    for (size_t leaf = 0; leaf < by_first_call_.size(); ++leaf) {
+      leaf_of_[by_first_call_[leaf]] = leaf;
+    }
+  }
+
+  // `index` into the intervals, whose offset is final.
+  void Add(size_t index) {
+    size_t end = intervals_[index].last_call + 1;
+    for (size_t node = leaf_count_ + leaf_of_[index]; node != 0; node /= 2) {
+      end_below_[node] = std::max(end_below_[node], end);
+    }
+  }
+
+  // Those added that are alive at some time together with `interval`; at most `count_max`.
+  std::vector<const Interval*> FindTogether(const Interval& interval, size_t count_max) const {
+    std::vector<const Interval*> found;
+    Collect(1, interval, count_max, found);
+    return found;
+  }
+
+ private:
+  // In the order of first calls, so that it ends at the first one that begins too late.
+  bool Collect(size_t node, const Interval& interval, size_t count_max,
+               std::vector<const Interval*>& found) const {
+    if (end_below_[node] <= interval.first_call) return true;
+    if (node < leaf_count_) {
+      return Collect(2 * node, interval, count_max, found) &&
+             Collect(2 * node + 1, interval, count_max, found);
+    }
+    const Interval& other = intervals_[by_first_call_[node - leaf_count_]];
+    if (other.first_call > interval.last_call || found.size() >= count_max) return false;
+    found.push_back(&other);
+    return true;
+  }
+
+  const std::vector<Interval>& intervals_;
+  std::vector<size_t> by_first_call_;  // Indices into intervals_.
+  std::vector<size_t> leaf_of_;        // The inverse.
+  size_t leaf_count_ = 1;
+  std::vector<size_t> end_below_;  // By node: the greatest last_call + 1 of those added, or 0.
+};
+
+// The lowest offset at which `bytes` fit between what lies there already.
+uint64_t FindGap(std::vector<const Interval*> together, uint64_t bytes) {
+  std::sort(together.begin(), together.end(),
+            [](const Interval* a, const Interval* b) { return a->offset < b->offset; });
+  uint64_t offset = 0;
+  for (const Interval* other : together) {
+    if (offset + bytes <= other->offset) break;
+    offset = std::max(offset, AlignUp<uint64_t>(other->offset + other->bytes, kBufferAlignment));
+  }
+  return offset;
+}
+
 // Greedy by size: the largest first, each at the lowest offset where nothing alive with it lies.
 Result<uint64_t> AssignOffsets(std::vector<Interval>& intervals) {
+  // Networks have a few values alive at a time. A graph made to have very many would otherwise cost
+  // their square: what comes after so many comparisons gets a place of its own at the end.
+  size_t comparisons_left = 1 << 22;
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const Interval& a, const Interval& b) { return a.bytes > b.bytes; });
-  std::vector<const Interval*> placed;  // By offset.
+  PlacedIntervals placed(intervals);
   uint64_t arena_bytes = 0;
-  for (Interval& interval : intervals) {
-    uint64_t offset = 0;
-    for (const Interval* other : placed) {
-      bool together =
-          interval.first_call <= other->last_call && other->first_call <= interval.last_call;
-      if (!together) continue;
-      if (offset + interval.bytes <= other->offset) break;
-      offset = std::max(offset, AlignUp<uint64_t>(other->offset + other->bytes, kBufferAlignment));
+  for (size_t i = 0; i < intervals.size(); ++i) {
+    Interval& interval = intervals[i];
+    auto together = placed.FindTogether(interval, comparisons_left);
+    comparisons_left -= together.size();
+    interval.offset = comparisons_left > 0 ? FindGap(std::move(together), interval.bytes)
+                                           : AlignUp<uint64_t>(arena_bytes, kBufferAlignment);
+    auto end = CheckedAdd(interval.offset, interval.bytes);
+    // Rounding up, here and above, must not wrap around either.
+    if (!end || *end > UINT64_MAX - kBufferAlignment) {
+      return OutOfMemoryError("the graph's intermediates overflow (64 bits)");
     }
-    interval.offset = offset;
-    auto end = CheckedAdd(offset, interval.bytes);
-    if (!end) return OutOfMemoryError("the graph's intermediates overflow (64 bits)");
     arena_bytes = std::max(arena_bytes, *end);
-    auto at = std::upper_bound(
-        placed.begin(), placed.end(), &interval,
-        [](const Interval* a, const Interval* b) { return a->offset < b->offset; });
-    placed.insert(at, &interval);
+    placed.Add(i);
   }
   return arena_bytes;
 }
@@ -161,6 +228,7 @@ class Planner {
       AddCall(std::move(call), std::move(buffers));
     }
     for (uint32_t index : copied_outputs_) TRY(CopyOutput(index));
+    compiled_.plan.copy_count = static_cast<uint32_t>(copied_outputs_.size());
     for (const Graph::Input& input : graph_.inputs) {
       compiled_.plan.input_bytes.push_back(BufferBytes(graph_.values[input.value].descriptor));
     }

@@ -58,6 +58,8 @@ struct KernelCall {
 
 struct Plan {
   std::vector<KernelCall> calls;
+  // The last so many calls only copy values into outputs that could not be written in place.
+  uint32_t copy_count = 0;
   uint64_t arena_bytes = 0;
   // Bytes that each bound tensor must have at least.
   std::vector<uint64_t> input_bytes;

@@ -77,11 +77,13 @@ Status Build(BuildRequest& request) {
       CompiledGraph compiled,
       CompileGraph(std::move(checked), {.constant_folding = graph.context->options.constant_folding,
                                         .evaluator = &evaluator}));
-  ASSIGN_OR_RETURN(graph.reservation,
+  ASSIGN_OR_RETURN(DeviceQuota::Reservation reservation,
                    DeviceQuota::Reserve(request.quota, DeviceBytesOf(compiled.plan)));
   ASSIGN_OR_RETURN(graph.executable,
                    Executable::Create(request.device, std::move(compiled.plan),
                                       evaluator.Select(compiled.constant_buffers)));
+  // Only now: a graph that failed lives on under its handle, and holds nothing.
+  graph.reservation = std::move(reservation);
   return {};
 }
 
@@ -96,7 +98,8 @@ ipc::GraphBuilt BuildGraph(BuildRequest& request) {
     reply.error = std::move(status).error();
     return reply;
   }
-  reply.kernel_count = static_cast<uint32_t>(graph.executable->plan().calls.size());
+  const Plan& plan = graph.executable->plan();
+  reply.kernel_count = static_cast<uint32_t>(plan.calls.size()) - plan.copy_count;
   return reply;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <tuple>
@@ -247,6 +248,7 @@ TEST(MemoryPlan, TwoOutputsOfOneValue_GetACopyEach) {
   builder.Output(builder.Call({a}, 8));
   CompiledGraph compiled = PlanAndSimulate(builder);
   EXPECT_EQ(compiled.plan.calls.size(), 4u - 1u);
+  EXPECT_EQ(compiled.plan.copy_count, 1u);
   EXPECT_EQ(compiled.plan.arena_bytes, 0u);
 }
 
@@ -277,6 +279,58 @@ TEST(MemoryPlan, ResultThatNothingReads_StillHasAPlace) {
   builder.Output(builder.Call({input}, 8));
   CompiledGraph compiled = PlanAndSimulate(builder);
   EXPECT_GE(compiled.plan.arena_bytes, 4000u);
+}
+
+// A chain of `length` calls, whose k-th value has `floats(k)`.
+CompiledGraph PlanChain(int length, const std::function<uint32_t(int)>& floats) {
+  PlanBuilder builder;
+  ValueId value = builder.Input(64);
+  for (int k = 0; k < length; ++k) value = builder.Call({value}, floats(k));
+  builder.Output(value);
+  return PlanAndSimulate(builder);
+}
+
+TEST(MemoryPlan, LongChain_TakesTwoIntermediates) {
+  CompiledGraph compiled = PlanChain(2000, [](int) { return 64u; });
+  EXPECT_EQ(compiled.plan.arena_bytes, 2u * 256);
+}
+
+TEST(MemoryPlan, LongChainOfMixedSizes_TakesThreeOfTheLargestAtMost) {
+  constexpr uint32_t kFloatsMax = 1024;
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    CompiledGraph compiled =
+        PlanChain(2000, [&](int) { return static_cast<uint32_t>(1 + random() % kFloatsMax); });
+    EXPECT_LE(compiled.plan.arena_bytes, 3 * kFloatsMax * sizeof(float));
+  }
+}
+
+TEST(MemoryPlan, LongChainWithResidualAdds_TakesThreeIntermediates) {
+  PlanBuilder builder;
+  ValueId value = builder.Call({builder.Input(64)}, 64);
+  for (int k = 0; k < 500; ++k) {
+    ValueId inner = value;
+    for (int step = 0; step < 3; ++step) inner = builder.Call({inner}, 64);
+    value = builder.Call({value, inner}, 64);
+  }
+  builder.Output(value);
+  EXPECT_EQ(PlanAndSimulate(builder).plan.arena_bytes, 3u * 256);
+}
+
+// More values alive at once than the planner compares with each other.
+TEST(MemoryPlan, VeryManyValuesAliveAtOnce_ArePlacedWithoutTheirSquare) {
+  constexpr size_t kValues = 100'000;
+  PlanBuilder builder;
+  ValueId input = builder.Input(1);
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < kValues; ++i) values.push_back(builder.Call({input}, 1));
+  ValueId sum = values.back();
+  for (size_t i = kValues - 1; i-- > 0;) sum = builder.Call({sum, values[i]}, 1);
+  builder.Output(sum);
+  CompiledGraph compiled = PlanAndSimulate(builder);
+  EXPECT_GE(compiled.plan.arena_bytes, (kValues - 1) * kBufferAlignment);
+  EXPECT_LE(compiled.plan.arena_bytes, 2 * kValues * kBufferAlignment);
 }
 
 TEST(MemoryPlan, RandomGraphs_ReadWhatWasWritten) {

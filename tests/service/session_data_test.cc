@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "ipc/shared_memory.h"
+#include "service/vulkan/fault.h"
 #include "tests/service/session_fixture.h"
 
 namespace webnnd::service {
@@ -232,6 +233,28 @@ TEST_F(SessionQuotaTest, IntermediatesOverTheLimit_FailTheBuild) {
   ASSERT_TRUE(built.error.has_value());
   EXPECT_EQ(built.error->cause(), Cause::kQuota);
   peer().ExpectWorks();
+}
+
+TEST_F(SessionQuotaTest, BuildThatFailsLate_HoldsNothingOfTheQuota) {
+  auto build = [&] {
+    Handle builder = peer().MakeBuilder();
+    webidl::ExpandAttributes expand{{kLimitFloats / 16, 4}};
+    // A kernel that no other test here uses, so that it is compiled now.
+    peer().AddOperators(
+        builder, {{webidl::OperatorKind::kExpand, {1}, {3}, "", expand},
+                  {webidl::OperatorKind::kTan, {3}, {4}, "", webidl::NoAttributes{}},
+                  {webidl::OperatorKind::kReduceSum, {4}, {5}, "", webidl::ReduceAttributes{}}});
+    return peer().Build(builder, peer().NewHandle(), {1}, {{"y", 5}}).error;
+  };
+  peer().ExpectWorks();  // Nothing of it is in flight any more.
+  InjectFaultAt(1, /*forever=*/true);
+  auto error = build();
+  ClearFault();
+  ASSERT_TRUE(error.has_value()) << "every pipeline was there already";
+  EXPECT_EQ(error->cause(), Cause::kOutOfMemory);
+  // Its handle lives on, and there is room for one such arena only.
+  error = build();
+  EXPECT_FALSE(error.has_value()) << error->ToString();
 }
 
 TEST_F(SessionQuotaTest, FoldedConstants_CountAsWell) {

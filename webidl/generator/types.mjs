@@ -1,4 +1,4 @@
-// webidl/generated/types.h and types.cc: enums, attribute structs, operators.
+// webidl/generated/types.h, types.cc and enum_names.h: enums, attribute structs, operators.
 
 import { comment, constant, enumName, fieldDeclaration, header, snake } from './cpp.mjs';
 
@@ -92,6 +92,37 @@ ${structs.map(visitors).join('\n')}
 }  // namespace webnnd::webidl
 
 #endif  // WEBNND_WEBIDL_GENERATED_TYPES_H_
+`;
+}
+
+// A header of its own: only code that visits fields generically needs it.
+export function enumNamesHeader(model) {
+  return `${header(model)}// EnumFromString<Enum>(name): one name for the functions of types.h, for code that does not know
+// which enum it has, such as visitors of attributes.
+#ifndef WEBNND_WEBIDL_GENERATED_ENUM_NAMES_H_
+#define WEBNND_WEBIDL_GENERATED_ENUM_NAMES_H_
+
+#include <optional>
+#include <string_view>
+
+#include "webidl/generated/types.h"
+
+namespace webnnd::webidl {
+
+template <class Enum>
+std::optional<Enum> EnumFromString(std::string_view name) = delete;
+
+${model.enums.map(({ idl }) => {
+    const name = enumName(idl);
+    return `template <>
+inline std::optional<${name}> EnumFromString(std::string_view name) {
+  return ${name}FromString(name);
+}`;
+  }).join('\n')}
+
+}  // namespace webnnd::webidl
+
+#endif  // WEBNND_WEBIDL_GENERATED_ENUM_NAMES_H_
 `;
 }
 

@@ -1,0 +1,190 @@
+// The implementations behind the interfaces, over the native half. Arguments are converted already;
+// names and order of the checks are the draft's. What is checked in C++ (client/) is not here.
+
+import { connection, native } from './addon.mjs';
+import { bytesOf, implement, viewName } from './webidl.mjs';
+
+// The draft's table of compatible views. Uint8Array fits every type; float16 also comes as its bits
+// where there is no Float16Array. Types of 4 bits are packed, the first element in the low half.
+const VIEWS = {
+  float32: ['Float32Array'],
+  float16: ['Float16Array', 'Uint16Array'],
+  int32: ['Int32Array'],
+  uint32: ['Uint32Array'],
+  int64: ['BigInt64Array'],
+  uint64: ['BigUint64Array'],
+  int8: ['Int8Array'],
+  uint8: [],
+  int4: ['Int8Array'],
+  uint4: [],
+};
+
+// The bytes of `source`, or undefined when it is a view that the data type does not take.
+function compatibleBytes(source, dataType) {
+  const view = viewName(source);
+  const fits = view === undefined || view === 'Uint8Array' || VIEWS[dataType].includes(view);
+  return fits ? bytesOf(source) : undefined;
+}
+
+function incompatible(dataType) {
+  return new TypeError(`the buffer's view does not fit the data type (${dataType})`);
+}
+
+class MLImplementation {
+  async createContext(options) {
+    return new MLContextImplementation(await native.createContext(connection(), options));
+  }
+}
+
+class MLContextImplementation {
+  constructor(handle) {
+    this.handle = handle;
+    this.accelerated = native.isAccelerated(handle);
+    this.lost = new Promise((resolve) => {
+      native.onLost(handle, (message) => resolve({ message }));
+    });
+  }
+
+  async createTensor(descriptor) {
+    const handle = await native.createTensor(this.handle, descriptor);
+    return new MLTensorImplementation(this, handle, { ...descriptor, constant: false });
+  }
+
+  async createConstantTensor(descriptor, inputData) {
+    const bytes = compatibleBytes(inputData, descriptor.dataType);
+    if (bytes === undefined) {
+      native.checkContext(this.handle);
+      throw incompatible(descriptor.dataType);
+    }
+    const handle = await native.createConstantTensor(this.handle, descriptor, bytes);
+    return new MLTensorImplementation(
+      this, handle, { ...descriptor, readable: false, writable: false, constant: true });
+  }
+
+  // Returns a promise for the tensor's bytes, or for nothing when they go to `outputData`.
+  async readTensor(tensor, outputData) {
+    if (outputData === undefined) return native.readTensor(this.handle, tensor.handle);
+    const bytes = compatibleBytes(outputData, tensor.dataType);
+    if (bytes === undefined) throw incompatible(tensor.dataType);
+    return native.readTensorInto(this.handle, tensor.handle, bytes);
+  }
+
+  writeTensor(tensor, inputData) {
+    const bytes = compatibleBytes(inputData, tensor.dataType);
+    if (bytes === undefined) throw incompatible(tensor.dataType);
+    native.writeTensor(this.handle, tensor.handle, bytes);
+  }
+
+  dispatch(graph, inputs, outputs) {
+    native.dispatch(this.handle, graph.handle, ...namesAndHandles(inputs),
+      ...namesAndHandles(outputs));
+  }
+
+  opSupportLimits() {
+    return native.opSupportLimits(this.handle);
+  }
+
+  destroy() {
+    native.destroyContext(this.handle);
+  }
+}
+
+function namesAndHandles(entries) {
+  return [[...entries.keys()], Array.from(entries.values(), ({ handle }) => handle)];
+}
+
+class MLTensorImplementation {
+  constructor(context, handle, { dataType, shape, readable, writable, constant }) {
+    this.context = context;  // While its tensors are there, a context is.
+    this.handle = handle;
+    this.dataType = dataType;
+    this.shape = Object.freeze(shape);
+    this.readable = readable;
+    this.writable = writable;
+    this.constant = constant;
+  }
+
+  destroy() {
+    native.destroyTensor(this.handle);
+  }
+}
+
+class MLGraphImplementation {
+  constructor(context, handle) {
+    this.context = context;
+    this.handle = handle;
+  }
+
+  destroy() {
+    native.destroyGraph(this.handle);
+  }
+}
+
+class MLOperandImplementation {
+  #shape;
+
+  constructor(handle) {
+    this.handle = handle;
+  }
+
+  get dataType() {
+    return native.operandDataType(this.handle);
+  }
+
+  get shape() {
+    return this.#shape ??= Object.freeze(native.operandShape(this.handle));
+  }
+}
+
+class MLGraphBuilderImplementation {
+  constructor(context) {
+    this.context = context;
+    this.handle = native.createBuilder(context.handle);
+  }
+
+  input(name, descriptor) {
+    return new MLOperandImplementation(native.input(this.handle, name, descriptor));
+  }
+
+  // constant(tensor), constant(dataType, value) or constant(descriptor, buffer).
+  constant(first, second) {
+    return new MLOperandImplementation(this.#constant(first, second));
+  }
+
+  #constant(first, second) {
+    if (first instanceof MLTensorImplementation) {
+      return native.tensorConstant(this.handle, first.handle);
+    }
+    if (typeof first === 'string') return native.scalarConstant(this.handle, first, second);
+    const bytes = compatibleBytes(second, first.dataType);
+    if (bytes === undefined) {
+      native.checkBuilder(this.handle);
+      throw incompatible(first.dataType);
+    }
+    return native.constant(this.handle, first, bytes);
+  }
+
+  // One operand, or a list of them for the operators that give a list.
+  operator(name, operands, attributes) {
+    const handles = native.operator(this.handle, name,
+      operands.map((operand) => operand?.handle ?? null), attributes);
+    return Array.isArray(handles) ? handles.map((handle) => new MLOperandImplementation(handle))
+      : new MLOperandImplementation(handles);
+  }
+
+  async build(outputs) {
+    const handle = await native.build(this.handle, ...namesAndHandles(outputs));
+    return new MLGraphImplementation(this.context, handle);
+  }
+}
+
+implement({
+  ML: MLImplementation,
+  MLContext: MLContextImplementation,
+  MLGraph: MLGraphImplementation,
+  MLGraphBuilder: MLGraphBuilderImplementation,
+  MLOperand: MLOperandImplementation,
+  MLTensor: MLTensorImplementation,
+});
+
+export { MLImplementation };
