@@ -44,6 +44,13 @@ TEST(BenchmarkOptions, AValueMayLookLikeACommand) {
   EXPECT_EQ(options->filter, "operators");
 }
 
+TEST(BenchmarkOptions, MobileNet_MayRunInProcess) {
+  auto options = Parse({"mobilenet", "--in-process"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->command, Command::kMobileNet);
+  EXPECT_TRUE(options->in_process);
+}
+
 TEST(BenchmarkOptions, Help_IsACommand) {
   auto options = Parse({"--help"});
   ASSERT_TRUE(options.ok());
@@ -71,6 +78,7 @@ TEST(BenchmarkOptions, Rounds_AreAPositiveNumberWithinTheLimit) {
 
 TEST(BenchmarkOptions, OptionsOfAnotherCommand_AreRefused) {
   EXPECT_THAT(MessageOf({"--filter", "conv"}), HasSubstr("--filter"));
+  EXPECT_THAT(MessageOf({"mobilenet", "--filter", "conv"}), HasSubstr("--filter"));
   EXPECT_THAT(MessageOf({"--in-process"}), HasSubstr("--in-process"));
 }
 

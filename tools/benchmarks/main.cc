@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "tools/benchmarks/dispatch.h"
+#include "tools/benchmarks/mobilenet_benchmark.h"
 #include "tools/benchmarks/operators.h"
 #include "tools/benchmarks/options.h"
 
@@ -18,6 +19,8 @@ Status Run(const Options& options) {
       return {};
     case Command::kOperators:
       return RunOperators(options);
+    case Command::kMobileNet:
+      return RunMobileNet(options);
     case Command::kHelp:
       std::printf("%s", Usage());
       return {};

@@ -12,6 +12,7 @@ namespace webnnd::benchmarks {
 enum class Command {
   kDispatch,  // Without a word: dispatch, start-up and memory.
   kOperators,
+  kMobileNet,
   kHelp,
 };
 
@@ -20,7 +21,7 @@ struct Options {
   std::string json;    // The file to write the figures to; empty: none.
   std::string filter;  // Only operators whose names contain it; empty: all.
   int rounds = 15;
-  bool in_process = false;  // Operators: without daemon and sandbox.
+  bool in_process = false;  // Operators, MobileNet: without daemon and sandbox.
 };
 
 inline constexpr int kRoundsMax = 10'000;
