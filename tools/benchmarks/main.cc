@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/log.h"
+#include "tools/benchmarks/build_benchmark.h"
 #include "tools/benchmarks/dispatch.h"
 #include "tools/benchmarks/mobilenet_benchmark.h"
 #include "tools/benchmarks/operators.h"
@@ -21,6 +22,8 @@ Status Run(const Options& options) {
       return RunOperators(options);
     case Command::kMobileNet:
       return RunMobileNet(options);
+    case Command::kBuild:
+      return RunBuild(options);
     case Command::kHelp:
       std::printf("%s", Usage());
       return {};

@@ -13,6 +13,7 @@ enum class Command {
   kDispatch,  // Without a word: dispatch, start-up and memory.
   kOperators,
   kMobileNet,
+  kBuild,
   kHelp,
 };
 
@@ -21,7 +22,7 @@ struct Options {
   std::string json;    // The file to write the figures to; empty: none.
   std::string filter;  // Only operators whose names contain it; empty: all.
   int rounds = 15;
-  bool in_process = false;  // Operators, MobileNet: without daemon and sandbox.
+  bool in_process = false;  // Without daemon and sandbox; not for kDispatch, which does both.
 };
 
 inline constexpr int kRoundsMax = 10'000;
