@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "webidl/checks.h"
 
 namespace webnnd::webidl {
 
@@ -33,23 +34,32 @@ uint32_t BitsPerElement(OperandDataType type) {
   UNREACHABLE();
 }
 
+namespace {
+
+Status CheckRank(size_t rank) {
+  INVALID_CHECK(1, rank > limits::kRankMax, "the rank ({}) of the shape exceeds the maximum ({})",
+                rank, limits::kRankMax);
+  return {};
+}
+
+}  // namespace
+
 Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
                                                     std::span<const uint32_t> shape) {
-  INVALID_IF(shape.size() > limits::kRankMax, "the rank ({}) of the shape exceeds the maximum ({})",
-             shape.size(), limits::kRankMax);
+  TRY(CheckRank(shape.size()));
   uint64_t element_count = 1;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
-    INVALID_IF(shape[axis] == 0, "dimension {} of the shape ({}) is zero", axis,
-               ShapeToString(shape));
-    INVALID_IF(shape[axis] > limits::kDimensionMax,
-               "dimension {} of the shape ({}) exceeds the maximum ({})", axis,
-               ShapeToString(shape), limits::kDimensionMax);
+    INVALID_CHECK(2, shape[axis] == 0, "dimension {} of the shape ({}) is zero", axis,
+                  ShapeToString(shape));
+    INVALID_CHECK(3, shape[axis] > limits::kDimensionMax,
+                  "dimension {} of the shape ({}) exceeds the maximum ({})", axis,
+                  ShapeToString(shape), limits::kDimensionMax);
     // Every factor is below 2^31, and the product so far within kTensorBytesMax elements of 4 bits:
     // this cannot overflow.
     element_count *= shape[axis];
-    INVALID_IF(element_count > limits::kTensorBytesMax * 8 / BitsPerElement(type),
-               "the byte length of {}{} exceeds the maximum ({})", webnnd::webidl::ToString(type),
-               ShapeToString(shape), limits::kTensorBytesMax);
+    INVALID_CHECK(4, element_count > limits::kTensorBytesMax * 8 / BitsPerElement(type),
+                  "the byte length of {}{} exceeds the maximum ({})",
+                  webnnd::webidl::ToString(type), ShapeToString(shape), limits::kTensorBytesMax);
   }
   OperandDescriptor descriptor;
   descriptor.data_type_ = type;
@@ -63,9 +73,7 @@ Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
                                                     std::span<const Dimension> dimensions) {
   Shape shape;
   // Before the copy: whoever calls with a long list gets an error, not its memory back.
-  INVALID_IF(dimensions.size() > limits::kRankMax,
-             "the rank ({}) of the shape exceeds the maximum ({})", dimensions.size(),
-             limits::kRankMax);
+  TRY(CheckRank(dimensions.size()));
   for (const Dimension& dimension : dimensions) {
     if (const auto* dynamic = std::get_if<DynamicDimension>(&dimension)) {
       return NotSupportedError("the dynamic dimension ({}) is not supported yet", dynamic->name);

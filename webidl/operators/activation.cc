@@ -18,8 +18,9 @@ Result<Descriptors> InferClamp(const OperatorArguments& arguments) {
     const OperandDataType type = Operand(arguments, 0).data_type();
     const Number min_value = CastNumber(*attributes.min_value, type);
     const Number max_value = CastNumber(*attributes.max_value, type);
-    INVALID_IF(NumberLess(max_value, min_value), "minValue ({}) is greater than maxValue ({})",
-               NumberToString(min_value), NumberToString(max_value));
+    INVALID_CHECK(101, NumberLess(max_value, min_value),
+                  "minValue ({}) is greater than maxValue ({})", NumberToString(min_value),
+                  NumberToString(max_value));
   }
   return InferLikeInput(arguments);
 }

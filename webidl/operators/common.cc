@@ -29,19 +29,21 @@ Status CheckSameTypes(const OperatorArguments& arguments, size_t reference, size
   const OperandDataType expected = Operand(arguments, reference).data_type();
   for (size_t slot = first; slot <= last; ++slot) {
     const OperandDescriptor* operand = OptionalOperand(arguments, slot);
-    INVALID_IF(operand != nullptr && operand->data_type() != expected,
-               "the data type of {} ({}) is not that of {} ({})", SlotName(arguments.kind, slot),
-               ToString(operand->data_type()), SlotName(arguments.kind, reference),
-               ToString(expected));
+    INVALID_CHECK(CheckOf(21, SlotName(arguments.kind, slot)),
+                  operand != nullptr && operand->data_type() != expected,
+                  "the data type of {} ({}) is not that of {} ({})", SlotName(arguments.kind, slot),
+                  ToString(operand->data_type()), SlotName(arguments.kind, reference),
+                  ToString(expected));
   }
   return {};
 }
 
 Status CheckSameRank(const OperatorArguments& arguments, size_t reference, size_t slot) {
-  INVALID_IF(Operand(arguments, slot).rank() != Operand(arguments, reference).rank(),
-             "the rank of {} ({}) is not that of {} ({})", SlotName(arguments.kind, slot),
-             Operand(arguments, slot).rank(), SlotName(arguments.kind, reference),
-             Operand(arguments, reference).rank());
+  INVALID_CHECK(CheckOf(22, SlotName(arguments.kind, slot)),
+                Operand(arguments, slot).rank() != Operand(arguments, reference).rank(),
+                "the rank of {} ({}) is not that of {} ({})", SlotName(arguments.kind, slot),
+                Operand(arguments, slot).rank(), SlotName(arguments.kind, reference),
+                Operand(arguments, reference).rank());
   return {};
 }
 
@@ -50,9 +52,11 @@ Status CheckShape(const OperatorArguments& arguments, size_t slot,
   const OperandDescriptor* operand = OptionalOperand(arguments, slot);
   if (operand == nullptr) return {};
   const Shape& shape = operand->shape();
-  INVALID_IF(!std::equal(shape.begin(), shape.end(), expected.begin(), expected.end()),
-             "the shape of {} ({}) is not the expected one ([{}])", SlotName(arguments.kind, slot),
-             ShapeToString(shape), fmt::join(expected.begin(), expected.end(), ","));
+  INVALID_CHECK(CheckOf(23, SlotName(arguments.kind, slot)),
+                !std::equal(shape.begin(), shape.end(), expected.begin(), expected.end()),
+                "the shape of {} ({}) is not the expected one ([{}])",
+                SlotName(arguments.kind, slot), ShapeToString(shape),
+                fmt::join(expected.begin(), expected.end(), ","));
   return {};
 }
 
@@ -62,9 +66,9 @@ Status CheckShape(const OperatorArguments& arguments, size_t slot,
 }
 
 Status CheckAxis(const OperatorArguments& arguments, uint32_t axis) {
-  INVALID_IF(axis >= Operand(arguments, 0).rank(),
-             "the axis ({}) is not less than the rank of {} ({})", axis,
-             SlotName(arguments.kind, 0), Operand(arguments, 0).rank());
+  INVALID_CHECK(24, axis >= Operand(arguments, 0).rank(),
+                "the axis ({}) is not less than the rank of {} ({})", axis,
+                SlotName(arguments.kind, 0), Operand(arguments, 0).rank());
   return {};
 }
 
@@ -72,23 +76,25 @@ Status CheckAxes(std::string_view name, std::span<const uint32_t> axes, uint32_t
   uint32_t seen = 0;  // One bit an axis: rank <= kRankMax.
   static_assert(limits::kRankMax < 32);
   for (size_t i = 0; i < axes.size(); ++i) {
-    INVALID_IF(axes[i] >= rank, "{}[{}] ({}) is not less than the rank of input ({})", name, i,
-               axes[i], rank);
-    INVALID_IF((seen >> axes[i]) & 1u, "{}[{}] ({}) is a duplicate", name, i, axes[i]);
+    INVALID_CHECK(CheckOf(25, name), axes[i] >= rank,
+                  "{}[{}] ({}) is not less than the rank of input ({})", name, i, axes[i], rank);
+    INVALID_CHECK(CheckOf(26, name), (seen >> axes[i]) & 1u, "{}[{}] ({}) is a duplicate", name, i,
+                  axes[i]);
     seen |= 1u << axes[i];
   }
   return {};
 }
 
 Status CheckListSize(std::string_view name, size_t size, size_t expected) {
-  INVALID_IF(size != expected, "the size of {} ({}) is not the expected one ({})", name, size,
-             expected);
+  INVALID_CHECK(CheckOf(27, name), size != expected,
+                "the size of {} ({}) is not the expected one ({})", name, size, expected);
   return {};
 }
 
 Status CheckNoZero(std::string_view name, std::span<const uint32_t> items) {
   for (size_t i = 0; i < items.size(); ++i) {
-    INVALID_IF(items[i] == 0, "{}[{}] ({}) is not greater than zero", name, i, items[i]);
+    INVALID_CHECK(CheckOf(28, name), items[i] == 0, "{}[{}] ({}) is not greater than zero", name, i,
+                  items[i]);
   }
   return {};
 }
@@ -97,9 +103,9 @@ Result<Shape> BroadcastSlots(const OperatorArguments& arguments, size_t a, size_
   const Shape& shape_a = Operand(arguments, a).shape();
   const Shape& shape_b = Operand(arguments, b).shape();
   std::optional<Shape> shape = BroadcastShapes(shape_a, shape_b);
-  INVALID_IF(!shape, "the shapes of {} ({}) and {} ({}) are not broadcastable",
-             SlotName(arguments.kind, a), ShapeToString(shape_a), SlotName(arguments.kind, b),
-             ShapeToString(shape_b));
+  INVALID_CHECK(29, !shape, "the shapes of {} ({}) and {} ({}) are not broadcastable",
+                SlotName(arguments.kind, a), ShapeToString(shape_a), SlotName(arguments.kind, b),
+                ShapeToString(shape_b));
   return *std::move(shape);
 }
 
@@ -147,10 +153,16 @@ Result<Shape> ReducedShape(const Shape& input, const std::optional<std::vector<u
   return shape;
 }
 
-Result<uint32_t> ToDimension(std::optional<int64_t> size, std::string_view name) {
-  INVALID_IF(!size, "{} is too large to compute (more than {})", name, limits::kDimensionMax);
-  INVALID_IF(*size < 1 || *size > limits::kDimensionMax,
-             "{} ({}) is not a valid dimension (1 to {})", name, *size, limits::kDimensionMax);
+Result<uint32_t> ToDimension(std::optional<int64_t> size, std::string_view name,
+                             std::optional<uint32_t> axis) {
+  const auto full_name = [&] {
+    return axis ? fmt::format("{} {}", name, *axis) : std::string(name);
+  };
+  INVALID_CHECK(CheckOf(30, name), !size, "{} is too large to compute (more than {})", full_name(),
+                limits::kDimensionMax);
+  INVALID_CHECK(CheckOf(31, name), *size < 1 || *size > limits::kDimensionMax,
+                "{} ({}) is not a valid dimension (1 to {})", full_name(), *size,
+                limits::kDimensionMax);
   return static_cast<uint32_t>(*size);
 }
 

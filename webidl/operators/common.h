@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/result.h"
+#include "webidl/checks.h"
 #include "webidl/operator_table.h"
 
 namespace webnnd::webidl {
@@ -130,8 +131,10 @@ Result<Shape> ReducedShape(const Shape& input, const std::optional<std::vector<u
                            bool keep_dimensions);
 
 // A computed size as a dimension: a validation error unless it is in [1, kDimensionMax], so that
-// nothing is lost by narrowing. `size` may be absent: its computation overflowed.
-Result<uint32_t> ToDimension(std::optional<int64_t> size, std::string_view name);
+// nothing is lost by narrowing. `size` may be absent: its computation overflowed. Errors call it
+// `name`, followed by `axis` where that is given.
+Result<uint32_t> ToDimension(std::optional<int64_t> size, std::string_view name,
+                             std::optional<uint32_t> axis = {});
 
 }  // namespace webnnd::webidl
 

@@ -69,20 +69,20 @@ Result<Descriptors> InferConv2d(const OperatorArguments& arguments) {
   ASSIGN_OR_RETURN(Window window,
                    MakeWindow(attributes.padding, attributes.strides, attributes.dilations));
   const uint32_t groups = attributes.groups;
-  INVALID_IF(groups == 0, "groups ({}) is not greater than zero", groups);
+  INVALID_CHECK(131, groups == 0, "groups ({}) is not greater than zero", groups);
   const Shape& input = Operand(arguments, kInput).shape();
   const ImageAxes axes = GetImageAxes(attributes.input_layout);
   const FilterShape filter =
       ReadFilter(Operand(arguments, kFilter).shape(), attributes.filter_layout);
   const uint32_t channels = input[axes.channels];
-  INVALID_IF(channels % groups != 0, "groups ({}) does not divide the channels of input ({})",
-             groups, channels);
-  INVALID_IF(channels / groups != filter.input_channels,
-             "the input channels of filter ({}) are not those of input in each group ({})",
-             filter.input_channels, channels / groups);
-  INVALID_IF(filter.output_channels % groups != 0,
-             "groups ({}) does not divide the output channels of filter ({})", groups,
-             filter.output_channels);
+  INVALID_CHECK(132, channels % groups != 0,
+                "groups ({}) does not divide the channels of input ({})", groups, channels);
+  INVALID_CHECK(133, channels / groups != filter.input_channels,
+                "the input channels of filter ({}) are not those of input in each group ({})",
+                filter.input_channels, channels / groups);
+  INVALID_CHECK(134, filter.output_channels % groups != 0,
+                "groups ({}) does not divide the output channels of filter ({})", groups,
+                filter.output_channels);
   TRY(CheckShape(arguments, kBias, {filter.output_channels}));
   const std::array<uint32_t, 2> input_size = {input[axes.height], input[axes.width]};
   std::array<uint32_t, 2> output_size;
@@ -120,9 +120,9 @@ Result<std::array<uint32_t, 2>> ReadOutputPadding(const ConvTranspose2dAttribute
     return output_padding;  // Ignored.
   }
   for (size_t i = 0; i < 2; ++i) {
-    INVALID_IF(output_padding[i] >= window.strides[i],
-               "outputPadding[{}] ({}) is not less than strides[{}] ({})", i, output_padding[i], i,
-               window.strides[i]);
+    INVALID_CHECK(144, output_padding[i] >= window.strides[i],
+                  "outputPadding[{}] ({}) is not less than strides[{}] ({})", i, output_padding[i],
+                  i, window.strides[i]);
   }
   return output_padding;
 }
@@ -140,10 +140,10 @@ Result<std::array<uint32_t, 2>> TransposedOutputSize(const ConvTranspose2dAttrib
     } else if (size) {
       const int64_t wanted = (*attributes.output_sizes)[i];
       // The difference, because the sum of size and stride might overflow.
-      INVALID_IF(wanted < *size || wanted - *size >= window.strides[i],
-                 "outputSizes[{}] ({}) is not between the calculated size ({}) and that plus "
-                 "strides[{}] ({})",
-                 i, wanted, *size, i, window.strides[i]);
+      INVALID_CHECK(145, wanted < *size || wanted - *size >= window.strides[i],
+                    "outputSizes[{}] ({}) is not between the calculated size ({}) and that plus "
+                    "strides[{}] ({})",
+                    i, wanted, *size, i, window.strides[i]);
       size = wanted;
     }
     ASSIGN_OR_RETURN(output_size[i], ToDimension(size, kOutputExtents[i]));
@@ -156,18 +156,19 @@ Result<Descriptors> InferConvTranspose2d(const OperatorArguments& arguments) {
   TRY(CheckSameTypes(arguments, kInput, kFilter, kBias));
   ASSIGN_OR_RETURN(Window window,
                    MakeWindow(attributes.padding, attributes.strides, attributes.dilations));
-  INVALID_IF(attributes.groups == 0, "groups ({}) is not greater than zero", attributes.groups);
+  INVALID_CHECK(141, attributes.groups == 0, "groups ({}) is not greater than zero",
+                attributes.groups);
   const Shape& input = Operand(arguments, kInput).shape();
   const ImageAxes axes = GetImageAxes(attributes.input_layout);
   const FilterShape filter =
       ReadFilter(Operand(arguments, kFilter).shape(), attributes.filter_layout);
-  INVALID_IF(input[axes.channels] != filter.input_channels,
-             "the input channels of filter ({}) are not those of input ({})", filter.input_channels,
-             input[axes.channels]);
+  INVALID_CHECK(142, input[axes.channels] != filter.input_channels,
+                "the input channels of filter ({}) are not those of input ({})",
+                filter.input_channels, input[axes.channels]);
   // The draft does not say so, but a group's share of the input channels is a whole number.
-  INVALID_IF(filter.input_channels % attributes.groups != 0,
-             "groups ({}) does not divide the channels of input ({})", attributes.groups,
-             filter.input_channels);
+  INVALID_CHECK(143, filter.input_channels % attributes.groups != 0,
+                "groups ({}) does not divide the channels of input ({})", attributes.groups,
+                filter.input_channels);
   // 31 and 32 bits: the product fits.
   ASSIGN_OR_RETURN(uint32_t channels,
                    ToDimension(int64_t{filter.output_channels} * attributes.groups,

@@ -33,9 +33,9 @@ Result<Descriptors> InferWhere(const OperatorArguments& arguments) {
   ASSIGN_OR_RETURN(Shape values, BroadcastSlots(arguments, 1, 2));
   const Shape& condition = Operand(arguments, 0).shape();
   std::optional<Shape> shape = BroadcastShapes(condition, values);
-  INVALID_IF(!shape,
-             "the shape of condition ({}) and that of the values ({}) are not broadcastable",
-             ShapeToString(condition), ShapeToString(values));
+  INVALID_CHECK(111, !shape,
+                "the shape of condition ({}) and that of the values ({}) are not broadcastable",
+                ShapeToString(condition), ShapeToString(values));
   return OneResult(Operand(arguments, 1).data_type(), *shape);
 }
 

@@ -24,9 +24,9 @@ Status CheckElementIndices(const OperatorArguments& arguments, uint32_t axis) {
   const Shape& input = Operand(arguments, 0).shape();
   const Shape& indices = Operand(arguments, 1).shape();
   for (uint32_t other = 0; other < input.size(); ++other) {
-    INVALID_IF(other != axis && indices[other] != input[other],
-               "the shape of indices ({}) differs from that of input ({}) beside the axis ({})",
-               ShapeToString(indices), ShapeToString(input), axis);
+    INVALID_CHECK(181, other != axis && indices[other] != input[other],
+                  "the shape of indices ({}) differs from that of input ({}) beside the axis ({})",
+                  ShapeToString(indices), ShapeToString(input), axis);
   }
   return {};
 }
@@ -41,8 +41,8 @@ Result<Descriptors> InferScatterElements(const OperatorArguments& arguments) {
   TRY(CheckElementIndices(arguments, Attributes<ScatterAttributes>(arguments).axis));
   const Shape& indices = Operand(arguments, 1).shape();
   const Shape& updates = Operand(arguments, 2).shape();
-  INVALID_IF(updates != indices, "the shape of updates ({}) is not that of indices ({})",
-             ShapeToString(updates), ShapeToString(indices));
+  INVALID_CHECK(182, updates != indices, "the shape of updates ({}) is not that of indices ({})",
+                ShapeToString(updates), ShapeToString(indices));
   return InferLikeInput(arguments);
 }
 
@@ -52,9 +52,9 @@ Result<Shape> SlicesShape(const OperatorArguments& arguments) {
   const Shape& input = Operand(arguments, 0).shape();
   const Shape& indices = Operand(arguments, 1).shape();
   const uint32_t coordinate_size = indices.back();
-  INVALID_IF(coordinate_size > input.size(),
-             "the last dimension of indices ({}) exceeds the rank of input ({})", coordinate_size,
-             input.size());
+  INVALID_CHECK(183, coordinate_size > input.size(),
+                "the last dimension of indices ({}) exceeds the rank of input ({})",
+                coordinate_size, input.size());
   Shape shape(indices.begin(), indices.end() - 1);
   shape.insert(shape.end(), input.begin() + coordinate_size, input.end());
   return shape;
@@ -69,8 +69,8 @@ Result<Descriptors> InferScatterND(const OperatorArguments& arguments) {
   TRY(CheckSameTypes(arguments, 0, 2, 2));
   ASSIGN_OR_RETURN(Shape expected, SlicesShape(arguments));
   const Shape& updates = Operand(arguments, 2).shape();
-  INVALID_IF(updates != expected, "the shape of updates ({}) is not the expected one ({})",
-             ShapeToString(updates), ShapeToString(expected));
+  INVALID_CHECK(184, updates != expected, "the shape of updates ({}) is not the expected one ({})",
+                ShapeToString(updates), ShapeToString(expected));
   return InferLikeInput(arguments);
 }
 

@@ -27,8 +27,8 @@ Result<WindowCounts> CountPoolWindows(const Pool2dAttributes& attributes,
   WindowCounts counts;
   for (size_t i = 0; i < 2; ++i) {
     const auto count = CountWindows(window, i, input_size[i], window_size[i]);
-    INVALID_IF(!count, "windowDimensions[{}] ({}) dilated by {} is too large to compute", i,
-               window_size[i], window.dilations[i]);
+    INVALID_CHECK(151, !count, "windowDimensions[{}] ({}) dilated by {} is too large to compute", i,
+                  window_size[i], window.dilations[i]);
     counts[i] = *count;
   }
   return counts;
@@ -41,11 +41,11 @@ Status CheckOutputSizes(const std::vector<uint32_t>& sizes, const WindowCounts& 
   TRY(CheckListSize("outputSizes", sizes.size(), 2));
   const bool floors = sizes[0] == counts[0].floor && sizes[1] == counts[1].floor;
   const bool ceils = sizes[0] == counts[0].ceil && sizes[1] == counts[1].ceil;
-  INVALID_IF(!floors && !ceils,
-             "outputSizes ({}) is neither the calculated size rounded down ([{},{}]) nor up "
-             "([{},{}])",
-             ShapeToString(sizes), counts[0].floor, counts[1].floor, counts[0].ceil,
-             counts[1].ceil);
+  INVALID_CHECK(152, !floors && !ceils,
+                "outputSizes ({}) is neither the calculated size rounded down ([{},{}]) nor up "
+                "([{},{}])",
+                ShapeToString(sizes), counts[0].floor, counts[1].floor, counts[0].ceil,
+                counts[1].ceil);
   return {};
 }
 

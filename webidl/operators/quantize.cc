@@ -20,13 +20,13 @@ Status CheckBlocks(const OperatorArguments& arguments) {
   const Shape& input = Operand(arguments, kInput).shape();
   const Shape& scale = Operand(arguments, kScale).shape();
   const Shape& zero_point = Operand(arguments, kZeroPoint).shape();
-  INVALID_IF(scale != zero_point, "the shape of zeroPoint ({}) is not that of scale ({})",
-             ShapeToString(zero_point), ShapeToString(scale));
-  INVALID_IF(scale.size() > input.size(), "the rank of scale ({}) exceeds that of input ({})",
-             scale.size(), input.size());
-  INVALID_IF(!BroadcastsInBlocks(scale, std::span(input).last(scale.size())),
-             "the shape of scale ({}) is not blockwise broadcastable to that of input ({})",
-             ShapeToString(scale), ShapeToString(input));
+  INVALID_CHECK(171, scale != zero_point, "the shape of zeroPoint ({}) is not that of scale ({})",
+                ShapeToString(zero_point), ShapeToString(scale));
+  INVALID_CHECK(172, scale.size() > input.size(),
+                "the rank of scale ({}) exceeds that of input ({})", scale.size(), input.size());
+  INVALID_CHECK(173, !BroadcastsInBlocks(scale, std::span(input).last(scale.size())),
+                "the shape of scale ({}) is not blockwise broadcastable to that of input ({})",
+                ShapeToString(scale), ShapeToString(input));
   return {};
 }
 

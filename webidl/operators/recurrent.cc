@@ -33,9 +33,9 @@ Status CheckActivations(const Activations& activations, size_t expected) {
 // Both biases together must be a dimension: some platforms concatenate them.
 Status CheckHiddenSize(uint32_t hidden_size, uint64_t gates) {
   const uint64_t biases = uint64_t{hidden_size} * gates * 2;
-  INVALID_IF(biases == 0 || biases > limits::kDimensionMax,
-             "hiddenSize ({}) times {} is not a valid dimension (1 to {})", hidden_size, gates * 2,
-             limits::kDimensionMax);
+  INVALID_CHECK(191, biases == 0 || biases > limits::kDimensionMax,
+                "hiddenSize ({}) times {} is not a valid dimension (1 to {})", hidden_size,
+                gates * 2, limits::kDimensionMax);
   return {};
 }
 
@@ -52,8 +52,8 @@ template <class A>
 Result<Sequence> CheckSequence(const OperatorArguments& arguments, const A& attributes,
                                uint64_t gates, size_t bias, size_t recurrent_bias) {
   const Shape& input = Operand(arguments, kInput).shape();
-  INVALID_IF(input[0] != attributes.steps, "steps ({}) is not the first dimension of input ({})",
-             attributes.steps, input[0]);
+  INVALID_CHECK(192, input[0] != attributes.steps,
+                "steps ({}) is not the first dimension of input ({})", attributes.steps, input[0]);
   TRY(CheckHiddenSize(attributes.hidden_size, gates));
   const Sequence sequence = {
       .directions = attributes.direction == RecurrentNetworkDirection::kBoth ? 2u : 1u,

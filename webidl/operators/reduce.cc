@@ -22,9 +22,9 @@ Result<Descriptors> InferReduction(const OperatorArguments& arguments) {
 Result<Descriptors> InferArgMinMax(const OperatorArguments& arguments) {
   const ArgMinMaxAttributes& attributes = Attributes<ArgMinMaxAttributes>(arguments);
   TRY(CheckAxis(arguments, attributes.axis));
-  INVALID_IF(!kArgMinMaxOutputTypes.Contains(attributes.output_data_type),
-             "outputDataType ({}) is not one of the allowed data types ({})",
-             ToString(attributes.output_data_type), kArgMinMaxOutputTypes.ToString());
+  INVALID_CHECK(161, !kArgMinMaxOutputTypes.Contains(attributes.output_data_type),
+                "outputDataType ({}) is not one of the allowed data types ({})",
+                ToString(attributes.output_data_type), kArgMinMaxOutputTypes.ToString());
   // The draft also asks that the dimension fits the output's type: no dimension of ours does not.
   static_assert(limits::kDimensionMax <= std::numeric_limits<int32_t>::max());
   ASSIGN_OR_RETURN(Shape shape,

@@ -1,7 +1,5 @@
 #include "webidl/operators/shape.h"
 
-#include <fmt/core.h>
-
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -18,9 +16,9 @@ namespace {
 
 // "valid tensor count" of the draft, bounded as an operator's operands are.
 Status CheckTensorCount(std::string_view name, size_t count) {
-  INVALID_IF(count == 0 || count > limits::kOperandsPerOperatorMax,
-             "the number of tensors in {} ({}) is not in the range 1 to {}", name, count,
-             limits::kOperandsPerOperatorMax);
+  INVALID_CHECK(CheckOf(201, name), count == 0 || count > limits::kOperandsPerOperatorMax,
+                "the number of tensors in {} ({}) is not in the range 1 to {}", name, count,
+                limits::kOperandsPerOperatorMax);
   return {};
 }
 
@@ -33,17 +31,18 @@ Result<Descriptors> InferConcat(const OperatorArguments& arguments) {
   int64_t size = first.shape()[axis];
   for (size_t i = 1; i < arguments.operands.size(); ++i) {
     const OperandDescriptor& input = Operand(arguments, i);
-    INVALID_IF(input.data_type() != first.data_type(),
-               "the data type of inputs[{}] ({}) is not that of inputs[0] ({})", i,
-               ToString(input.data_type()), ToString(first.data_type()));
-    INVALID_IF(input.rank() != first.rank(),
-               "the rank of inputs[{}] ({}) is not that of inputs[0] ({})", i, input.rank(),
-               first.rank());
+    INVALID_CHECK(202, input.data_type() != first.data_type(),
+                  "the data type of inputs[{}] ({}) is not that of inputs[0] ({})", i,
+                  ToString(input.data_type()), ToString(first.data_type()));
+    INVALID_CHECK(203, input.rank() != first.rank(),
+                  "the rank of inputs[{}] ({}) is not that of inputs[0] ({})", i, input.rank(),
+                  first.rank());
     for (uint32_t other = 0; other < first.rank(); ++other) {
-      INVALID_IF(other != axis && input.shape()[other] != first.shape()[other],
-                 "the shape of inputs[{}] ({}) differs from that of inputs[0] ({}) beside the axis "
-                 "({})",
-                 i, ShapeToString(input.shape()), ShapeToString(first.shape()), axis);
+      INVALID_CHECK(
+          204, other != axis && input.shape()[other] != first.shape()[other],
+          "the shape of inputs[{}] ({}) differs from that of inputs[0] ({}) beside the axis "
+          "({})",
+          i, ShapeToString(input.shape()), ShapeToString(first.shape()), axis);
     }
     size += input.shape()[axis];
   }
@@ -56,12 +55,12 @@ Result<Descriptors> InferExpand(const OperatorArguments& arguments) {
   const Shape& new_shape = Attributes<ExpandAttributes>(arguments).new_shape;
   const OperandDescriptor& input = Operand(arguments, 0);
   // Before anything prints it: a hostile list may be long.
-  INVALID_IF(new_shape.size() > limits::kRankMax,
-             "the size of newShape ({}) exceeds the maximum ({})", new_shape.size(),
-             limits::kRankMax);
-  INVALID_IF(!BroadcastsTo(input.shape(), new_shape),
-             "the shape of input ({}) is not broadcastable to newShape ({})",
-             ShapeToString(input.shape()), ShapeToString(new_shape));
+  INVALID_CHECK(205, new_shape.size() > limits::kRankMax,
+                "the size of newShape ({}) exceeds the maximum ({})", new_shape.size(),
+                limits::kRankMax);
+  INVALID_CHECK(206, !BroadcastsTo(input.shape(), new_shape),
+                "the shape of input ({}) is not broadcastable to newShape ({})",
+                ShapeToString(input.shape()), ShapeToString(new_shape));
   return OneResult(input.data_type(), new_shape);
 }
 
@@ -77,12 +76,12 @@ Result<Descriptors> InferPad(const OperatorArguments& arguments) {
     const uint32_t dimension = input.shape()[axis];
     if (attributes.mode == PaddingMode::kReflection) {
       // A reflection reaches as far as the input does, without its edge.
-      INVALID_IF(beginning[axis] >= dimension,
-                 "beginningPadding[{}] ({}) is not less than the dimension it reflects ({})", axis,
-                 beginning[axis], dimension);
-      INVALID_IF(ending[axis] >= dimension,
-                 "endingPadding[{}] ({}) is not less than the dimension it reflects ({})", axis,
-                 ending[axis], dimension);
+      INVALID_CHECK(207, beginning[axis] >= dimension,
+                    "beginningPadding[{}] ({}) is not less than the dimension it reflects ({})",
+                    axis, beginning[axis], dimension);
+      INVALID_CHECK(208, ending[axis] >= dimension,
+                    "endingPadding[{}] ({}) is not less than the dimension it reflects ({})", axis,
+                    ending[axis], dimension);
     }
     if (attributes.mode == PaddingMode::kSymmetric) {
       // Our extension: the mirror repeats the edge, and so reaches one element further.
@@ -94,7 +93,7 @@ Result<Descriptors> InferPad(const OperatorArguments& arguments) {
                  ending[axis], dimension);
     }
     const int64_t padded = int64_t{dimension} + beginning[axis] + ending[axis];
-    ASSIGN_OR_RETURN(uint32_t size, ToDimension(padded, fmt::format("padded dimension {}", axis)));
+    ASSIGN_OR_RETURN(uint32_t size, ToDimension(padded, "padded dimension", axis));
     shape.push_back(size);
   }
   return OneResult(input.data_type(), shape);
@@ -103,9 +102,9 @@ Result<Descriptors> InferPad(const OperatorArguments& arguments) {
 // The size of a dimension scaled: the product of 31 and 24 bits, rounded down.
 Result<uint32_t> ScaledDimension(uint32_t dimension, float scale) {
   const double scaled = std::floor(double{scale} * dimension);
-  INVALID_IF(!(scaled >= 1 && scaled <= limits::kDimensionMax),
-             "the dimension ({}) times its scale ({}) is not a valid dimension (1 to {})",
-             dimension, scale, limits::kDimensionMax);
+  INVALID_CHECK(209, !(scaled >= 1 && scaled <= limits::kDimensionMax),
+                "the dimension ({}) times its scale ({}) is not a valid dimension (1 to {})",
+                dimension, scale, limits::kDimensionMax);
   return static_cast<uint32_t>(scaled);
 }
 
@@ -113,7 +112,7 @@ Status CheckResample2dAttributes(const Resample2dAttributes& attributes, uint32_
   if (attributes.scales) {
     TRY(CheckListSize("scales", attributes.scales->size(), 2));
     for (float scale : *attributes.scales) {
-      INVALID_IF(!(scale > 0), "an item of scales ({}) is not greater than zero", scale);
+      INVALID_CHECK(210, !(scale > 0), "an item of scales ({}) is not greater than zero", scale);
     }
   }
   if (attributes.sizes) {
@@ -161,7 +160,7 @@ Result<Descriptors> InferTile(const OperatorArguments& arguments) {
   for (uint32_t axis = 0; axis < input.rank(); ++axis) {
     // 31 and 32 bits: the product fits.
     const int64_t tiled = int64_t{input.shape()[axis]} * repetitions[axis];
-    ASSIGN_OR_RETURN(uint32_t size, ToDimension(tiled, fmt::format("tiled dimension {}", axis)));
+    ASSIGN_OR_RETURN(uint32_t size, ToDimension(tiled, "tiled dimension", axis));
     shape.push_back(size);
   }
   return OneResult(input.data_type(), shape);
@@ -172,9 +171,9 @@ Result<Descriptors> InferReshape(const OperatorArguments& arguments) {
   const OperandDescriptor& input = Operand(arguments, 0);
   ASSIGN_OR_RETURN(OperandDescriptor output,
                    OperandDescriptor::Create(input.data_type(), new_shape));
-  INVALID_IF(output.element_count() != input.element_count(),
-             "the element count of newShape ({}) is not that of input ({})", output.element_count(),
-             input.element_count());
+  INVALID_CHECK(211, output.element_count() != input.element_count(),
+                "the element count of newShape ({}) is not that of input ({})",
+                output.element_count(), input.element_count());
   return Descriptors{std::move(output)};
 }
 
@@ -192,9 +191,9 @@ Result<Descriptors> InferSlice(const OperatorArguments& arguments) {
   for (uint32_t axis = 0; axis < input.rank(); ++axis) {
     const uint32_t size = attributes.sizes[axis];
     const uint64_t end = uint64_t{attributes.starts[axis]} + size;
-    INVALID_IF(end > input.shape()[axis],
-               "starts[{}] + sizes[{}] ({}) exceeds the size of input along that axis ({})", axis,
-               axis, end, input.shape()[axis]);
+    INVALID_CHECK(212, end > input.shape()[axis],
+                  "starts[{}] + sizes[{}] ({}) exceeds the size of input along that axis ({})",
+                  axis, axis, end, input.shape()[axis]);
     shape.push_back(DivideRoundingUp(size, attributes.strides ? (*attributes.strides)[axis] : 1u));
   }
   return OneResult(input.data_type(), shape);
@@ -204,9 +203,9 @@ Result<Descriptors> InferSlice(const OperatorArguments& arguments) {
 Result<std::vector<uint32_t>> SplitSizes(const SplitAttributes& attributes, uint32_t dimension) {
   if (const uint32_t* count = std::get_if<uint32_t>(&attributes.splits)) {
     TRY(CheckTensorCount("splits", *count));
-    INVALID_IF(dimension % *count != 0,
-               "splits ({}) does not divide the size of input along the axis ({})", *count,
-               dimension);
+    INVALID_CHECK(213, dimension % *count != 0,
+                  "splits ({}) does not divide the size of input along the axis ({})", *count,
+                  dimension);
     return std::vector<uint32_t>(*count, dimension / *count);
   }
   const auto& sizes = std::get<std::vector<uint32_t>>(attributes.splits);
@@ -214,8 +213,9 @@ Result<std::vector<uint32_t>> SplitSizes(const SplitAttributes& attributes, uint
   TRY(CheckNoZero("splits", sizes));
   uint64_t sum = 0;  // kOperandsPerOperatorMax sizes of 32 bits each fit easily.
   for (uint32_t size : sizes) sum += size;
-  INVALID_IF(sum != dimension,
-             "the sum of splits ({}) is not the size of input along the axis ({})", sum, dimension);
+  INVALID_CHECK(214, sum != dimension,
+                "the sum of splits ({}) is not the size of input along the axis ({})", sum,
+                dimension);
   return sizes;
 }
 
