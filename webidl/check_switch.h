@@ -21,8 +21,8 @@ struct CheckOf {
   std::string_view argument;
 };
 
-// One check of one operator. The rules of descriptors, which are numbered below
-// kFirstOperatorCheck, count once for all operators.
+// One check of one operator. The rules numbered below kFirstOperatorCheck are those of descriptors
+// and of what all operators result in: they count once.
 struct CheckSite {
   int number;
   std::string operator_name;

@@ -168,8 +168,8 @@ const OperatorRow& GetOperatorRow(OperatorKind kind) {
 
 Result<std::vector<OperandDescriptor>> InferOperator(
     OperatorKind kind, std::span<const OperandDescriptor* const> operands,
-    const OperatorAttributes& attributes, const std::string& label) {
-  return InferRow(GetOperatorRow(kind), operands, attributes, label);
+    const OperatorAttributes& attributes, const std::string& label, LimitSet limits) {
+  return InferRow(GetOperatorRow(kind), operands, attributes, label, limits);
 }
 
 }  // namespace webnnd::webidl

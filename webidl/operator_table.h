@@ -41,12 +41,38 @@ class DataTypeSet {
   uint32_t bits_ = 0;
 };
 
-// The draft's tensor limits of one operand slot, or of the outputs: allowed types and ranks.
+// The draft's tensor limits of one operand slot, or of the outputs: the types and ranks that it
+// allows, and those of them that it requires of every implementation.
 struct TensorConstraint {
   DataTypeSet types;
   uint32_t rank_min = 0;
   uint32_t rank_max = 0;
+  DataTypeSet required_types;
+  uint32_t required_rank_min = 0;
+  uint32_t required_rank_max = 0;
+
+  // The same with fewer required types, or other required ranks.
+  constexpr TensorConstraint Requiring(DataTypeSet required) const {
+    TensorConstraint out = *this;
+    out.required_types = required;
+    return out;
+  }
+  constexpr TensorConstraint RequiringRanks(uint32_t min, uint32_t max) const {
+    TensorConstraint out = *this;
+    out.required_rank_min = min;
+    out.required_rank_max = max;
+    return out;
+  }
+  // What is required, as all that is allowed.
+  constexpr TensorConstraint Required() const {
+    return {required_types, required_rank_min, required_rank_max,
+            required_types, required_rank_min, required_rank_max};
+  }
 };
+
+// Which of its limits an operator is held to: all that webnnd can do, or only what the draft
+// requires of every implementation, so that nothing can be learnt about this one.
+enum class LimitSet : uint8_t { kAllowed, kRequired };
 
 // What an infer function sees. Slots follow the signature (generated/signatures.h): required
 // operands, then optional ones; an absent one is nullptr. For the list operand of concat, the slots
@@ -73,10 +99,12 @@ const OperatorRow& GetOperatorRow(OperatorKind kind);
 
 // Checks slot count, presence, data types and ranks against the row, then runs `infer`. The
 // descriptors of the results, or a Validation error that names argument and value, prefixed by the
-// label where there is one: "[my_label] add: ...".
+// label where there is one: "[my_label] add: ...". With LimitSet::kRequired the results are held to
+// the row too.
 Result<std::vector<OperandDescriptor>> InferOperator(
     OperatorKind kind, std::span<const OperandDescriptor* const> operands,
-    const OperatorAttributes& attributes, const std::string& label);
+    const OperatorAttributes& attributes, const std::string& label,
+    LimitSet limits = LimitSet::kAllowed);
 
 }  // namespace webnnd::webidl
 

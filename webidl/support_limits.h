@@ -31,8 +31,10 @@ struct OpSupportLimits {
   std::vector<OperatorSupportLimits> operators;
 };
 
-// `max_tensor_byte_length` comes from the device.
-OpSupportLimits MakeOpSupportLimits(uint64_t max_tensor_byte_length);
+// `max_tensor_byte_length` comes from the device. With LimitSet::kRequired only what the draft
+// requires, and limits::kBindingBytesMax, which every Vulkan device grants: nothing of the machine.
+OpSupportLimits MakeOpSupportLimits(uint64_t max_tensor_byte_length,
+                                    LimitSet set = LimitSet::kAllowed);
 
 }  // namespace webnnd::webidl
 

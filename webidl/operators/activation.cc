@@ -38,7 +38,8 @@ OperatorRow ActivationRow(OperatorKind kind) {
 }
 
 OperatorRow ReluRow(OperatorKind kind) {
-  return {kind, {Tensor(kSignedTypes)}, {Tensor(kSignedTypes)}, InferLikeInput};
+  constexpr TensorConstraint kTensor = Tensor(kSignedTypes).Requiring(kFloatTypes);
+  return {kind, {kTensor}, {kTensor}, InferLikeInput};
 }
 
 OperatorRow SoftmaxRow(OperatorKind kind) {
@@ -46,11 +47,13 @@ OperatorRow SoftmaxRow(OperatorKind kind) {
 }
 
 OperatorRow ClampRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferClamp};
+  constexpr TensorConstraint kTensor = Tensor(kAnyType).Requiring(kFloatTypes);
+  return {kind, {kTensor}, {kTensor}, InferClamp};
 }
 
 OperatorRow PreluRow(OperatorKind kind) {
-  return {kind, {Tensor(kSignedTypes), Tensor(kSignedTypes)}, {Tensor(kSignedTypes)}, InferPrelu};
+  constexpr TensorConstraint kTensor = Tensor(kSignedTypes).Requiring(kFloatTypes);
+  return {kind, {kTensor, kTensor}, {kTensor}, InferPrelu};
 }
 
 }  // namespace webnnd::webidl

@@ -133,18 +133,10 @@ bool BroadcastsInBlocks(std::span<const uint32_t> from, std::span<const uint32_t
                     [](uint32_t dim, uint32_t target) { return target % dim == 0; });
 }
 
-Result<Shape> ReducedShape(const Shape& input, const std::optional<std::vector<uint32_t>>& axes,
-                           bool keep_dimensions) {
-  uint32_t reduced = ~0u;  // One bit an axis.
-  if (axes) {
-    TRY(CheckAxes("axes", *axes, static_cast<uint32_t>(input.size())));
-    reduced = 0;
-    for (uint32_t axis : *axes) reduced |= 1u << axis;
-  }
+Shape ReducedShape(const Shape& input, std::span<const uint32_t> axes, bool keep_dimensions) {
   Shape shape;
-  for (size_t axis = 0; axis < input.size(); ++axis) {
-    const bool reduce = (reduced >> axis) & 1u;
-    if (!reduce) {
+  for (uint32_t axis = 0; axis < input.size(); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
       shape.push_back(input[axis]);
     } else if (keep_dimensions) {
       shape.push_back(1);
@@ -153,17 +145,12 @@ Result<Shape> ReducedShape(const Shape& input, const std::optional<std::vector<u
   return shape;
 }
 
-Result<uint32_t> ToDimension(std::optional<int64_t> size, std::string_view name,
-                             std::optional<uint32_t> axis) {
-  const auto full_name = [&] {
-    return axis ? fmt::format("{} {}", name, *axis) : std::string(name);
-  };
-  INVALID_CHECK(CheckOf(30, name), !size, "{} is too large to compute (more than {})", full_name(),
+Result<uint32_t> ToDimension(int64_t size, std::string_view name, std::optional<uint32_t> axis) {
+  INVALID_CHECK(CheckOf(30, name), size < 1 || size > limits::kDimensionMax,
+                "{} ({}) is not a valid dimension (1 to {})",
+                axis ? fmt::format("{} {}", name, *axis) : std::string(name), size,
                 limits::kDimensionMax);
-  INVALID_CHECK(CheckOf(31, name), *size < 1 || *size > limits::kDimensionMax,
-                "{} ({}) is not a valid dimension (1 to {})", full_name(), *size,
-                limits::kDimensionMax);
-  return static_cast<uint32_t>(*size);
+  return static_cast<uint32_t>(size);
 }
 
 }  // namespace webnnd::webidl

@@ -3,6 +3,7 @@
 #ifndef WEBNND_WEBIDL_OPERATORS_COMMON_H_
 #define WEBNND_WEBIDL_OPERATORS_COMMON_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -43,13 +44,21 @@ inline constexpr DataTypeSet kIndexTypes = {OperandDataType::kInt32, OperandData
                                             OperandDataType::kInt64};
 inline constexpr DataTypeSet kBooleanType = {OperandDataType::kUint8};
 
-// A tensor of rank `rank_min` to `rank_max`, without numbers: of any rank ("N").
+// What most tables require of "any", and of it those that move small integers.
+inline constexpr DataTypeSet kRequiredTypes = kFloatTypes | DataTypeSet{OperandDataType::kInt32};
+inline constexpr DataTypeSet kRequiredOrByteTypes =
+    kRequiredTypes | DataTypeSet{OperandDataType::kInt8, OperandDataType::kUint8};
+// What the tables require of "N".
+inline constexpr uint32_t kRequiredRankMax = 5;
+
+// A tensor of rank `rank_min` to `rank_max`, without numbers: of any rank ("N"). All its types are
+// required, and its ranks up to kRequiredRankMax; Requiring and RequiringRanks say otherwise.
 constexpr TensorConstraint Tensor(DataTypeSet types, uint32_t rank_min = 0,
                                   uint32_t rank_max = limits::kRankMax) {
-  return {types, rank_min, rank_max};
+  return {types, rank_min, rank_max, types, rank_min, std::min(rank_max, kRequiredRankMax)};
 }
 constexpr TensorConstraint TensorOfRank(DataTypeSet types, uint32_t rank) {
-  return {types, rank, rank};
+  return Tensor(types, rank, rank);
 }
 
 // --- Reading arguments --------------------------------------------------------------------------
@@ -126,14 +135,12 @@ bool BroadcastsTo(std::span<const uint32_t> from, std::span<const uint32_t> to);
 // "blockwise broadcastable": of the same rank, and each dimension of `from` divides that of `to`.
 bool BroadcastsInBlocks(std::span<const uint32_t> from, std::span<const uint32_t> to);
 
-// "calculating reduction output sizes"; axes absent means all of them.
-Result<Shape> ReducedShape(const Shape& input, const std::optional<std::vector<uint32_t>>& axes,
-                           bool keep_dimensions);
+// "calculating reduction output sizes" for axes that have been checked.
+Shape ReducedShape(const Shape& input, std::span<const uint32_t> axes, bool keep_dimensions);
 
 // A computed size as a dimension: a validation error unless it is in [1, kDimensionMax], so that
-// nothing is lost by narrowing. `size` may be absent: its computation overflowed. Errors call it
-// `name`, followed by `axis` where that is given.
-Result<uint32_t> ToDimension(std::optional<int64_t> size, std::string_view name,
+// nothing is lost by narrowing. Errors call it `name`, followed by `axis` where that is given.
+Result<uint32_t> ToDimension(int64_t size, std::string_view name,
                              std::optional<uint32_t> axis = {});
 
 }  // namespace webnnd::webidl

@@ -1,7 +1,6 @@
 #include "webidl/operators/conv.h"
 
 #include <array>
-#include <optional>
 #include <string_view>
 
 #include "base/checked_math.h"
@@ -87,25 +86,20 @@ Result<Descriptors> InferConv2d(const OperatorArguments& arguments) {
   const std::array<uint32_t, 2> input_size = {input[axes.height], input[axes.width]};
   std::array<uint32_t, 2> output_size;
   for (size_t i = 0; i < 2; ++i) {
-    const auto count = CountWindows(window, i, input_size[i], filter.size[i]);
-    ASSIGN_OR_RETURN(output_size[i], ToDimension(count ? std::optional(count->floor) : std::nullopt,
-                                                 kOutputExtents[i]));
+    const WindowCount count = CountWindows(window, i, input_size[i], filter.size[i]);
+    ASSIGN_OR_RETURN(output_size[i], ToDimension(count.floor, kOutputExtents[i]));
   }
   return OneResult(Operand(arguments, kInput).data_type(),
                    OutputShape(arguments, axes, filter.output_channels, output_size));
 }
 
 // Height (0) or width (1) that a transposed convolution gives before output padding; it may be
-// negative. nullopt where it overflows.
-std::optional<int64_t> TransposedSize(const Window& window, size_t spatial, uint32_t input_size,
-                                      uint32_t filter_size) {
-  const auto filter = EffectiveFilterSize(filter_size, window.dilations[spatial]);
-  const auto stretched = CheckedMul<int64_t>(int64_t{input_size} - 1, window.strides[spatial]);
-  if (!filter || !stretched) return std::nullopt;
-  const auto padded = CheckedAdd<int64_t>(*stretched, *filter);
-  if (!padded) return std::nullopt;
-  // Not negative, less two terms of 32 bits: this cannot overflow.
-  return *padded - window.padding[2 * spatial] - window.padding[2 * spatial + 1];
+// negative. Sums of products that saturate: nothing overflows.
+int64_t TransposedSize(const Window& window, size_t spatial, uint32_t input_size,
+                       uint32_t filter_size) {
+  return SaturatingProduct(int64_t{input_size} - 1, window.strides[spatial]) +
+         EffectiveFilterSize(filter_size, window.dilations[spatial]) - window.padding[2 * spatial] -
+         window.padding[2 * spatial + 1];
 }
 
 Result<std::array<uint32_t, 2>> ReadOutputPadding(const ConvTranspose2dAttributes& attributes,
@@ -134,16 +128,15 @@ Result<std::array<uint32_t, 2>> TransposedOutputSize(const ConvTranspose2dAttrib
   ASSIGN_OR_RETURN(auto output_padding, ReadOutputPadding(attributes, window));
   std::array<uint32_t, 2> output_size;
   for (size_t i = 0; i < 2; ++i) {
-    std::optional<int64_t> size = TransposedSize(window, i, input_size[i], filter.size[i]);
+    int64_t size = TransposedSize(window, i, input_size[i], filter.size[i]);
     if (!attributes.output_sizes) {
-      if (size) size = CheckedAdd<int64_t>(*size, output_padding[i]);
-    } else if (size) {
+      size += output_padding[i];
+    } else {
       const int64_t wanted = (*attributes.output_sizes)[i];
-      // The difference, because the sum of size and stride might overflow.
-      INVALID_CHECK(145, wanted < *size || wanted - *size >= window.strides[i],
+      INVALID_CHECK(145, wanted < size || wanted >= size + window.strides[i],
                     "outputSizes[{}] ({}) is not between the calculated size ({}) and that plus "
                     "strides[{}] ({})",
-                    i, wanted, *size, i, window.strides[i]);
+                    i, wanted, size, i, window.strides[i]);
       size = wanted;
     }
     ASSIGN_OR_RETURN(output_size[i], ToDimension(size, kOutputExtents[i]));
@@ -169,10 +162,9 @@ Result<Descriptors> InferConvTranspose2d(const OperatorArguments& arguments) {
   INVALID_CHECK(143, filter.input_channels % attributes.groups != 0,
                 "groups ({}) does not divide the channels of input ({})", attributes.groups,
                 filter.input_channels);
-  // 31 and 32 bits: the product fits.
-  ASSIGN_OR_RETURN(uint32_t channels,
-                   ToDimension(int64_t{filter.output_channels} * attributes.groups,
-                               "the number of output channels"));
+  // The draft wants a valid dimension: groups divides the input channels, so that the product is no
+  // more than the filter has elements.
+  const auto channels = NarrowCast<uint32_t>(uint64_t{filter.output_channels} * attributes.groups);
   TRY(CheckShape(arguments, kBias, {channels}));
   ASSIGN_OR_RETURN(
       auto output_size,

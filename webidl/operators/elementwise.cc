@@ -18,10 +18,15 @@ Result<Descriptors> InferBinary(const OperatorArguments& arguments) {
   return OneResult(Operand(arguments, 0).data_type(), shape);
 }
 
-Result<Descriptors> InferBooleanBinary(const OperatorArguments& arguments) {
-  TRY(CheckSameTypes(arguments, 0, 1, 1));
+// The row allows one type.
+Result<Descriptors> InferLogicalBinary(const OperatorArguments& arguments) {
   ASSIGN_OR_RETURN(Shape shape, BroadcastSlots(arguments, 0, 1));
   return OneResult(OperandDataType::kUint8, shape);
+}
+
+Result<Descriptors> InferComparison(const OperatorArguments& arguments) {
+  TRY(CheckSameTypes(arguments, 0, 1, 1));
+  return InferLogicalBinary(arguments);
 }
 
 Result<Descriptors> InferBooleanUnary(const OperatorArguments& arguments) {
@@ -39,6 +44,8 @@ Result<Descriptors> InferWhere(const OperatorArguments& arguments) {
   return OneResult(Operand(arguments, 1).data_type(), *shape);
 }
 
+constexpr TensorConstraint kAny = Tensor(kAnyType).Requiring(kRequiredTypes);
+
 }  // namespace
 
 OperatorRow FloatUnaryRow(OperatorKind kind) {
@@ -46,30 +53,28 @@ OperatorRow FloatUnaryRow(OperatorKind kind) {
 }
 
 OperatorRow SignedUnaryRow(OperatorKind kind) {
-  return {kind, {Tensor(kSignedTypes)}, {Tensor(kSignedTypes)}, InferLikeInput};
+  constexpr TensorConstraint kTensor = Tensor(kSignedTypes).Requiring(kRequiredTypes);
+  return {kind, {kTensor}, {kTensor}, InferLikeInput};
 }
 
-OperatorRow IdentityRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferLikeInput};
-}
+OperatorRow IdentityRow(OperatorKind kind) { return {kind, {kAny}, {kAny}, InferLikeInput}; }
 
 OperatorRow CastRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferCast};
+  constexpr TensorConstraint kTensor = Tensor(kAnyOrPackedType).Requiring(kRequiredOrByteTypes);
+  return {kind, {kTensor}, {kTensor}, InferCast};
 }
 
-OperatorRow BinaryRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType), Tensor(kAnyType)}, {Tensor(kAnyType)}, InferBinary};
-}
+OperatorRow BinaryRow(OperatorKind kind) { return {kind, {kAny, kAny}, {kAny}, InferBinary}; }
 
 OperatorRow ComparisonRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType), Tensor(kAnyType)}, {Tensor(kBooleanType)}, InferBooleanBinary};
+  return {kind, {kAny, kAny}, {Tensor(kBooleanType)}, InferComparison};
 }
 
 OperatorRow LogicalBinaryRow(OperatorKind kind) {
   return {kind,
           {Tensor(kBooleanType), Tensor(kBooleanType)},
           {Tensor(kBooleanType)},
-          InferBooleanBinary};
+          InferLogicalBinary};
 }
 
 OperatorRow LogicalNotRow(OperatorKind kind) {
@@ -82,10 +87,7 @@ OperatorRow ClassificationRow(OperatorKind kind) {
 }
 
 OperatorRow WhereRow(OperatorKind kind) {
-  return {kind,
-          {Tensor(kBooleanType), Tensor(kAnyType), Tensor(kAnyType)},
-          {Tensor(kAnyType)},
-          InferWhere};
+  return {kind, {Tensor(kBooleanType), kAny, kAny}, {kAny}, InferWhere};
 }
 
 }  // namespace webnnd::webidl

@@ -74,39 +74,41 @@ Result<Descriptors> InferScatterND(const OperatorArguments& arguments) {
   return InferLikeInput(arguments);
 }
 
+constexpr DataTypeSet kRequiredIndexTypes = {OperandDataType::kInt32};
+constexpr TensorConstraint kElements = Tensor(kAnyType, 1).Requiring(kRequiredTypes);
+constexpr TensorConstraint kIndices = Tensor(kIndexTypes, 1).Requiring(kRequiredIndexTypes);
+
 }  // namespace
 
 // The draft's table wants outputs of rank 1 or more, but its algorithm and its tests make a scalar
 // from scalar indices.
 OperatorRow GatherRow(OperatorKind kind) {
   return {kind,
-          {Tensor(kAnyOrPackedType, 1), Tensor(kIndexTypes)},
-          {Tensor(kAnyOrPackedType)},
+          {Tensor(kAnyOrPackedType, 1).Requiring(kRequiredOrByteTypes),
+           Tensor(kIndexTypes).Requiring(kRequiredIndexTypes)},
+          {Tensor(kAnyOrPackedType).Requiring(kRequiredOrByteTypes).RequiringRanks(1, 5)},
           InferGather};
 }
 
 OperatorRow GatherElementsRow(OperatorKind kind) {
-  return {kind,
-          {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1)},
-          {Tensor(kAnyType, 1)},
-          InferGatherElements};
+  return {kind, {kElements, kIndices}, {kElements}, InferGatherElements};
 }
 
 OperatorRow GatherNDRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1)}, {Tensor(kAnyType)}, InferGatherND};
+  return {kind,
+          {Tensor(kAnyType, 1).Requiring(kRequiredOrByteTypes), kIndices},
+          {Tensor(kAnyType).Requiring(kRequiredOrByteTypes)},
+          InferGatherND};
 }
 
 OperatorRow ScatterElementsRow(OperatorKind kind) {
-  return {kind,
-          {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1), Tensor(kAnyType, 1)},
-          {Tensor(kAnyType, 1)},
-          InferScatterElements};
+  return {kind, {kElements, kIndices, kElements}, {kElements}, InferScatterElements};
 }
 
 OperatorRow ScatterNDRow(OperatorKind kind) {
   return {kind,
-          {Tensor(kAnyType, 1), Tensor(kIndexTypes, 1), Tensor(kAnyType)},
-          {Tensor(kAnyType, 1)},
+          {kElements, kIndices, Tensor(kAnyType).Requiring(kRequiredTypes)},
+          {kElements},
           InferScatterND};
 }
 

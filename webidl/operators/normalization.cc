@@ -55,10 +55,11 @@ Result<Descriptors> InferLayerNormalization(const OperatorArguments& arguments) 
 }  // namespace
 
 OperatorRow BatchNormalizationRow(OperatorKind kind) {
+  constexpr TensorConstraint kInput = Tensor(kFloatTypes, 1).RequiringRanks(3, 5);
   constexpr TensorConstraint kFeatures = TensorOfRank(kFloatTypes, 1);
   return {kind,
-          {Tensor(kFloatTypes, 1), kFeatures, kFeatures, kFeatures, kFeatures},
-          {Tensor(kFloatTypes, 1)},
+          {kInput, kFeatures, kFeatures, kFeatures, kFeatures},
+          {kInput},
           InferBatchNormalization};
 }
 

@@ -26,10 +26,7 @@ Result<WindowCounts> CountPoolWindows(const Pool2dAttributes& attributes,
                    MakeWindow(attributes.padding, attributes.strides, attributes.dilations));
   WindowCounts counts;
   for (size_t i = 0; i < 2; ++i) {
-    const auto count = CountWindows(window, i, input_size[i], window_size[i]);
-    INVALID_CHECK(151, !count, "windowDimensions[{}] ({}) dilated by {} is too large to compute", i,
-                  window_size[i], window.dilations[i]);
-    counts[i] = *count;
+    counts[i] = CountWindows(window, i, input_size[i], window_size[i]);
   }
   return counts;
 }
@@ -41,7 +38,7 @@ Status CheckOutputSizes(const std::vector<uint32_t>& sizes, const WindowCounts& 
   TRY(CheckListSize("outputSizes", sizes.size(), 2));
   const bool floors = sizes[0] == counts[0].floor && sizes[1] == counts[1].floor;
   const bool ceils = sizes[0] == counts[0].ceil && sizes[1] == counts[1].ceil;
-  INVALID_CHECK(152, !floors && !ceils,
+  INVALID_CHECK(151, !floors && !ceils,
                 "outputSizes ({}) is neither the calculated size rounded down ([{},{}]) nor up "
                 "([{},{}])",
                 ShapeToString(sizes), counts[0].floor, counts[1].floor, counts[0].ceil,
@@ -76,7 +73,8 @@ OperatorRow FloatPoolRow(OperatorKind kind) {
 }
 
 OperatorRow MaxPool2dRow(OperatorKind kind) {
-  return {kind, {TensorOfRank(kAnyType, 4)}, {TensorOfRank(kAnyType, 4)}, InferPool2d};
+  constexpr TensorConstraint kImage = TensorOfRank(kAnyType, 4).Requiring(kFloatTypes);
+  return {kind, {kImage}, {kImage}, InferPool2d};
 }
 
 }  // namespace webnnd::webidl

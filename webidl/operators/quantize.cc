@@ -42,19 +42,23 @@ Result<Descriptors> InferQuantizeLinear(const OperatorArguments& arguments) {
   return OneResult(Operand(arguments, kZeroPoint).data_type(), Operand(arguments, kInput).shape());
 }
 
+constexpr DataTypeSet kByteTypes = {OperandDataType::kUint8, OperandDataType::kInt8};
+constexpr TensorConstraint kQuantized = Tensor(kQuantizedTypes).Requiring(kByteTypes);
+
 }  // namespace
 
 OperatorRow DequantizeLinearRow(OperatorKind kind) {
   return {kind,
-          {Tensor(kQuantizedTypes), Tensor(kFloatTypes), Tensor(kQuantizedTypes)},
+          {kQuantized, Tensor(kFloatTypes),
+           kQuantized.Requiring(kByteTypes | DataTypeSet{OperandDataType::kInt32})},
           {Tensor(kFloatTypes)},
           InferDequantizeLinear};
 }
 
 OperatorRow QuantizeLinearRow(OperatorKind kind) {
   return {kind,
-          {Tensor(kFloatTypes), Tensor(kFloatTypes), Tensor(kQuantizedTypes)},
-          {Tensor(kQuantizedTypes)},
+          {Tensor(kFloatTypes), Tensor(kFloatTypes), kQuantized},
+          {kQuantized},
           InferQuantizeLinear};
 }
 

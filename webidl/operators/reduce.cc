@@ -1,6 +1,8 @@
 #include "webidl/operators/reduce.h"
 
+#include <array>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "webidl/operators/common.h"
@@ -14,9 +16,14 @@ constexpr DataTypeSet kArgMinMaxOutputTypes = {OperandDataType::kInt32, OperandD
 Result<Descriptors> InferReduction(const OperatorArguments& arguments) {
   const ReduceAttributes& attributes = Attributes<ReduceAttributes>(arguments);
   const OperandDescriptor& input = Operand(arguments, 0);
-  ASSIGN_OR_RETURN(Shape shape,
-                   ReducedShape(input.shape(), attributes.axes, attributes.keep_dimensions));
-  return OneResult(input.data_type(), shape);
+  std::vector<uint32_t> axes(input.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (attributes.axes) {
+    TRY(CheckAxes("axes", *attributes.axes, input.rank()));
+    axes = *attributes.axes;
+  }
+  return OneResult(input.data_type(),
+                   ReducedShape(input.shape(), axes, attributes.keep_dimensions));
 }
 
 Result<Descriptors> InferArgMinMax(const OperatorArguments& arguments) {
@@ -27,10 +34,9 @@ Result<Descriptors> InferArgMinMax(const OperatorArguments& arguments) {
                 ToString(attributes.output_data_type), kArgMinMaxOutputTypes.ToString());
   // The draft also asks that the dimension fits the output's type: no dimension of ours does not.
   static_assert(limits::kDimensionMax <= std::numeric_limits<int32_t>::max());
-  ASSIGN_OR_RETURN(Shape shape,
-                   ReducedShape(Operand(arguments, 0).shape(), std::vector{attributes.axis},
+  return OneResult(attributes.output_data_type,
+                   ReducedShape(Operand(arguments, 0).shape(), std::array{attributes.axis},
                                 attributes.keep_dimensions));
-  return OneResult(attributes.output_data_type, shape);
 }
 
 Result<Descriptors> InferCumulativeSum(const OperatorArguments& arguments) {
@@ -41,7 +47,11 @@ Result<Descriptors> InferCumulativeSum(const OperatorArguments& arguments) {
 }  // namespace
 
 OperatorRow AccumulatingReductionRow(OperatorKind kind) {
-  return {kind, {Tensor(kAccumulatingTypes)}, {Tensor(kAccumulatingTypes)}, InferReduction};
+  // The draft's table for reduceProduct requires less than those of the others.
+  const TensorConstraint tensor =
+      Tensor(kAccumulatingTypes)
+          .Requiring(kind == OperatorKind::kReduceProduct ? kFloatTypes : kRequiredTypes);
+  return {kind, {tensor}, {tensor}, InferReduction};
 }
 
 OperatorRow FloatReductionRow(OperatorKind kind) {
@@ -49,16 +59,20 @@ OperatorRow FloatReductionRow(OperatorKind kind) {
 }
 
 OperatorRow ExtremumReductionRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferReduction};
+  constexpr TensorConstraint kTensor = Tensor(kAnyType).Requiring(kRequiredTypes);
+  return {kind, {kTensor}, {kTensor}, InferReduction};
 }
 
 OperatorRow ArgMinMaxRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType, 1)}, {Tensor(kArgMinMaxOutputTypes)}, InferArgMinMax};
+  return {kind,
+          {Tensor(kAnyType, 1).Requiring(kRequiredTypes)},
+          {Tensor(kArgMinMaxOutputTypes).Requiring({OperandDataType::kInt32})},
+          InferArgMinMax};
 }
 
 OperatorRow CumulativeSumRow(OperatorKind kind) {
-  return {
-      kind, {Tensor(kAccumulatingTypes, 1)}, {Tensor(kAccumulatingTypes, 1)}, InferCumulativeSum};
+  constexpr TensorConstraint kTensor = Tensor(kAccumulatingTypes, 1).Requiring(kRequiredTypes);
+  return {kind, {kTensor}, {kTensor}, InferCumulativeSum};
 }
 
 }  // namespace webnnd::webidl

@@ -14,7 +14,7 @@ namespace webnnd::webidl {
 Result<std::vector<OperandDescriptor>> InferRow(const OperatorRow& row,
                                                 std::span<const OperandDescriptor* const> operands,
                                                 const OperatorAttributes& attributes,
-                                                const std::string& label);
+                                                const std::string& label, LimitSet limits);
 
 }  // namespace webnnd::webidl
 

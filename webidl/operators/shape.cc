@@ -249,52 +249,55 @@ Result<Descriptors> InferTranspose(const OperatorArguments& arguments) {
   return OneResult(input.data_type(), shape);
 }
 
+constexpr TensorConstraint kAny = Tensor(kAnyType).Requiring(kRequiredTypes);
+constexpr TensorConstraint kAnyOrPacked = Tensor(kAnyOrPackedType).Requiring(kRequiredOrByteTypes);
+
 }  // namespace
 
 OperatorRow ConcatRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyOrPackedType, 1)}, {Tensor(kAnyOrPackedType, 1)}, InferConcat};
+  constexpr TensorConstraint kTensor = Tensor(kAnyOrPackedType, 1).Requiring(kRequiredTypes);
+  return {kind, {kTensor}, {kTensor}, InferConcat};
 }
 
-OperatorRow ExpandRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferExpand};
-}
+OperatorRow ExpandRow(OperatorKind kind) { return {kind, {kAny}, {kAny}, InferExpand}; }
 
 OperatorRow PadRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferPad};
+  constexpr TensorConstraint kTensor = Tensor(kAnyType).Requiring(kFloatTypes);
+  return {kind, {kTensor}, {kTensor}, InferPad};
 }
 
 OperatorRow Resample2dRow(OperatorKind kind) {
   constexpr DataTypeSet kTypes =
       kFloatTypes | DataTypeSet{OperandDataType::kUint8, OperandDataType::kInt8};
-  return {kind, {TensorOfRank(kTypes, 4)}, {TensorOfRank(kTypes, 4)}, InferResample2d};
+  constexpr TensorConstraint kImage = TensorOfRank(kTypes, 4).Requiring(kFloatTypes);
+  return {kind, {kImage}, {kImage}, InferResample2d};
 }
 
-OperatorRow ReverseRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferReverse};
-}
+OperatorRow ReverseRow(OperatorKind kind) { return {kind, {kAny}, {kAny}, InferReverse}; }
 
-OperatorRow TileRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType)}, {Tensor(kAnyType)}, InferTile};
-}
+OperatorRow TileRow(OperatorKind kind) { return {kind, {kAny}, {kAny}, InferTile}; }
 
 OperatorRow TriangularRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType, 2)}, {Tensor(kAnyType, 2)}, InferLikeInput};
+  constexpr TensorConstraint kTensor = Tensor(kAnyType, 2).Requiring(kFloatTypes);
+  return {kind, {kTensor}, {kTensor}, InferLikeInput};
 }
 
 OperatorRow ReshapeRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferReshape};
+  return {kind, {kAnyOrPacked}, {kAnyOrPacked}, InferReshape};
 }
 
 OperatorRow SliceRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferSlice};
+  return {kind, {kAnyOrPacked}, {kAnyOrPacked}, InferSlice};
 }
 
 OperatorRow SplitRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyType, 1)}, {Tensor(kAnyType, 1)}, InferSplit};
+  constexpr TensorConstraint kTensor = Tensor(kAnyType, 1).Requiring(kRequiredTypes);
+  return {kind, {kTensor}, {kTensor}, InferSplit};
 }
 
 OperatorRow TransposeRow(OperatorKind kind) {
-  return {kind, {Tensor(kAnyOrPackedType)}, {Tensor(kAnyOrPackedType)}, InferTranspose};
+  constexpr TensorConstraint kTensor = Tensor(kAnyOrPackedType).Requiring(kRequiredTypes);
+  return {kind, {kTensor}, {kTensor}, InferTranspose};
 }
 
 }  // namespace webnnd::webidl

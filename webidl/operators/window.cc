@@ -42,18 +42,21 @@ Result<Window> MakeWindow(const std::optional<std::vector<uint32_t>>& padding,
   return window;
 }
 
-std::optional<int64_t> EffectiveFilterSize(uint32_t size, uint32_t dilation) {
-  const auto span = CheckedMul<int64_t>(int64_t{size} - 1, dilation);
-  return span ? CheckedAdd<int64_t>(*span, 1) : std::nullopt;
+int64_t SaturatingProduct(int64_t a, int64_t b) {
+  constexpr int64_t kMax = int64_t{1} << 61;
+  return std::min(CheckedMul<int64_t>(a, b).value_or(kMax), kMax);
 }
 
-std::optional<WindowCount> CountWindows(const Window& window, size_t spatial, uint32_t input_size,
-                                        uint32_t filter_size) {
-  const auto filter = EffectiveFilterSize(filter_size, window.dilations[spatial]);
-  if (!filter) return std::nullopt;
-  // Three terms of 32 bits less one of 63: this cannot overflow.
+int64_t EffectiveFilterSize(uint32_t size, uint32_t dilation) {
+  return SaturatingProduct(int64_t{size} - 1, dilation) + 1;
+}
+
+WindowCount CountWindows(const Window& window, size_t spatial, uint32_t input_size,
+                         uint32_t filter_size) {
+  const int64_t filter = EffectiveFilterSize(filter_size, window.dilations[spatial]);
+  // Three terms of 32 bits less one of 62: this cannot overflow.
   const int64_t slack =
-      int64_t{input_size} + window.padding[2 * spatial] + window.padding[2 * spatial + 1] - *filter;
+      int64_t{input_size} + window.padding[2 * spatial] + window.padding[2 * spatial + 1] - filter;
   const int64_t stride = window.strides[spatial];
   // Division rounds towards zero: up where slack is negative, else down.
   const int64_t quotient = slack / stride;

@@ -32,17 +32,21 @@ Result<Window> MakeWindow(const std::optional<std::vector<uint32_t>>& padding,
                           const std::optional<std::vector<uint32_t>>& strides,
                           const std::optional<std::vector<uint32_t>>& dilations);
 
-// (size - 1) * dilation + 1: what a filter spans; nullopt where that overflows.
-std::optional<int64_t> EffectiveFilterSize(uint32_t size, uint32_t dilation);
+// The product of two sizes, or 2^61 where it is larger: beyond any dimension, and a few of them can
+// be added without overflow.
+int64_t SaturatingProduct(int64_t a, int64_t b);
+
+// (size - 1) * dilation + 1: what a filter spans; saturates.
+int64_t EffectiveFilterSize(uint32_t size, uint32_t dilation);
 
 // "calculate conv output size" along height (0) or width (1), rounded down and up; less than 1
-// where the window does not fit. nullopt where it overflows.
+// where the window does not fit.
 struct WindowCount {
   int64_t floor;
   int64_t ceil;
 };
-std::optional<WindowCount> CountWindows(const Window& window, size_t spatial, uint32_t input_size,
-                                        uint32_t filter_size);
+WindowCount CountWindows(const Window& window, size_t spatial, uint32_t input_size,
+                         uint32_t filter_size);
 
 }  // namespace webnnd::webidl
 

@@ -54,7 +54,7 @@ TEST(Concat, ManyOperands_AreBounded) {
   for (uint32_t i = 0; i < limits::kOperandsPerOperatorMax; ++i) many += "int8[1] ";
   EXPECT_EQ(Infer(OperatorKind::kConcat, many), "int8[1024]");
   EXPECT_EQ(Infer(OperatorKind::kConcat, many + "int8[1]"),
-            "concat: the number of operands (1025) exceeds the maximum (1024)");
+            "concat: the number of tensors in inputs (1025) is not in the range 1 to 1024");
 }
 
 TEST(Expand, BroadcastableShape_IsTaken) {
