@@ -114,6 +114,13 @@ TEST(Conv2d, Operands_HaveTheirTypesAndShapes) {
         "the data type of input (int8) is not one of its allowed data types (float32, float16)"}});
 }
 
+TEST(Conv2d, OperandsOfAnotherType_AreRefused) {
+  ExpectSameTypes(OperatorKind::kConv2d, "float32[1,1,5,5] float32[2,1,3,3] float32[2]",
+                  Conv2dAttributes{});
+  ExpectSameTypes(OperatorKind::kConvTranspose2d, "float32[1,1,5,5] float32[1,2,3,3] float32[2]",
+                  ConvTranspose2dAttributes{});
+}
+
 TEST(Conv2d, Lists_HaveTheirSizes) {
   const char* operands = "float32[1,1,5,5] float32[1,1,3,3]";
   ExpectOutcomes(
@@ -215,6 +222,9 @@ TEST(ConvTranspose2d, Arguments_HaveTheirTypesAndSizes) {
        {"float32[1,4096,1,1] float32[4096,8192,1,1]", A{.groups = 2147483648u},
         "groups (2147483648) does not divide the channels of input (4096)"},
        {operands, A{.padding = {{1}}}, "the size of padding (1) is not the expected one (4)"},
+       {operands, A{.strides = {{1, 1, 1}}}, "the size of strides (3) is not the expected one (2)"},
+       {operands, A{.dilations = std::vector<uint32_t>{}},
+        "the size of dilations (0) is not the expected one (2)"},
        {operands, A{.strides = {{0, 1}}}, "strides[0] (0) is not greater than zero"},
        {operands, A{.dilations = {{1, 0}}}, "dilations[1] (0) is not greater than zero"},
        {operands, A{.output_padding = {{0, 0, 0}}},

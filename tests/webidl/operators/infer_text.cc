@@ -87,6 +87,25 @@ void ExpectOutcome(OperatorKind kind, std::string_view operands,
 
 }  // namespace
 
+void ExpectSameTypes(OperatorKind kind, std::string_view operands,
+                     const OperatorAttributes& attributes) {
+  const OperatorSignature& signature = GetSignature(kind);
+  constexpr std::string_view kType = "float32";
+  size_t at = operands.find(kType);
+  ASSERT_EQ(at, 0u) << operands;
+  EXPECT_TRUE(IsSuccess(Infer(kind, operands, attributes))) << operands;
+  size_t slot = 0;
+  while ((at = operands.find(kType, at + 1)) != std::string_view::npos) {
+    ++slot;
+    std::string changed(operands);
+    changed.replace(at, kType.size(), "float16");
+    ExpectOutcome(kind, changed, attributes,
+                  fmt::format("the data type of {} (float16) is not that of {} (float32)",
+                              signature.slots[slot].name, signature.slots[0].name));
+  }
+  EXPECT_EQ(slot + 1, signature.slots.size()) << operands;
+}
+
 void ExpectOutcomes(OperatorKind kind, std::initializer_list<InferCase> cases) {
   for (const InferCase& c : cases) ExpectOutcome(kind, c.operands, c.attributes, c.outcome);
 }

@@ -29,7 +29,8 @@ struct InferCase {
   std::string_view outcome;
 };
 
-// Every case gives its outcome, in which $BYTES_MAX stands for limits::kTensorBytesMax; an outcome that begins with a data type is a success, else it is
+// Every case gives its outcome, in which $BYTES_MAX stands for limits::kTensorBytesMax; an outcome
+// that begins with a data type is a success, else it is
 // expected behind "<operator>: ".
 void ExpectOutcomes(OperatorKind kind, std::initializer_list<InferCase> cases);
 
@@ -39,6 +40,11 @@ struct PlainInferCase {
   std::string_view outcome;
 };
 void ExpectOutcomes(OperatorKind kind, std::initializer_list<PlainInferCase> cases);
+
+// Operands that are all float32 and fit. Each optional or required one but the first, made float16,
+// is refused as not of the first's type.
+void ExpectSameTypes(OperatorKind kind, std::string_view operands,
+                     const OperatorAttributes& attributes);
 
 }  // namespace webnnd::webidl
 

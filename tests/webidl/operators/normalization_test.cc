@@ -38,6 +38,16 @@ TEST(BatchNormalization, FeaturesOfTheAxis_KeepTypeAndShape) {
         "the rank of input (0) is not in its allowed range (1 to 8)"}});
 }
 
+TEST(Normalization, OperandsOfAnotherType_AreRefused) {
+  ExpectSameTypes(OperatorKind::kBatchNormalization,
+                  "float32[2,3] float32[3] float32[3] float32[3] float32[3]",
+                  BatchNormalizationAttributes{});
+  ExpectSameTypes(OperatorKind::kInstanceNormalization, "float32[2,3,4,5] float32[3] float32[3]",
+                  InstanceNormalizationAttributes{});
+  ExpectSameTypes(OperatorKind::kLayerNormalization, "float32[2,3,4] float32[3,4] float32[3,4]",
+                  LayerNormalizationAttributes{});
+}
+
 TEST(InstanceNormalization, FeaturesOfTheChannels_KeepTypeAndShape) {
   const InstanceNormalizationAttributes nchw;
   const InstanceNormalizationAttributes nhwc{.layout = InputOperandLayout::kNhwc};

@@ -93,6 +93,24 @@ TEST(Gru, SequenceBeyondTheMaximum_IsRefused) {
                    "the byte length of float32[65536,1,512,64] exceeds the maximum ($BYTES_MAX)"}});
 }
 
+TEST(Recurrent, OperandsOfAnotherType_AreRefused) {
+  ExpectSameTypes(OperatorKind::kGru,
+                  "float32[6,3,4] float32[1,15,4] float32[1,15,5] float32[1,15] float32[1,15] "
+                  "float32[1,3,5]",
+                  GruAttributes{.steps = 6, .hidden_size = 5});
+  ExpectSameTypes(OperatorKind::kGruCell,
+                  "float32[3,4] float32[15,4] float32[15,5] float32[3,5] float32[15] float32[15]",
+                  GruCellAttributes{.hidden_size = 5});
+  ExpectSameTypes(OperatorKind::kLstm,
+                  "float32[6,3,4] float32[1,20,4] float32[1,20,5] float32[1,20] float32[1,20] "
+                  "float32[1,15] float32[1,3,5] float32[1,3,5]",
+                  LstmAttributes{.steps = 6, .hidden_size = 5});
+  ExpectSameTypes(OperatorKind::kLstmCell,
+                  "float32[3,4] float32[20,4] float32[20,5] float32[3,5] float32[3,5] float32[20] "
+                  "float32[20] float32[15]",
+                  LstmCellAttributes{.hidden_size = 5});
+}
+
 TEST(GruCell, FittingShapes_GiveTheState) {
   const GruCellAttributes plain{.hidden_size = 5};
   const char* operands = "float32[3,4] float32[15,4] float32[15,5] float32[3,5]";
