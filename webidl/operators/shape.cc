@@ -85,12 +85,12 @@ Result<Descriptors> InferPad(const OperatorArguments& arguments) {
     }
     if (attributes.mode == PaddingMode::kSymmetric) {
       // Our extension: the mirror repeats the edge, and so reaches one element further.
-      INVALID_IF(beginning[axis] > dimension,
-                 "beginningPadding[{}] ({}) is greater than the dimension it mirrors ({})", axis,
-                 beginning[axis], dimension);
-      INVALID_IF(ending[axis] > dimension,
-                 "endingPadding[{}] ({}) is greater than the dimension it mirrors ({})", axis,
-                 ending[axis], dimension);
+      INVALID_CHECK(215, beginning[axis] > dimension,
+                    "beginningPadding[{}] ({}) is greater than the dimension it mirrors ({})", axis,
+                    beginning[axis], dimension);
+      INVALID_CHECK(216, ending[axis] > dimension,
+                    "endingPadding[{}] ({}) is greater than the dimension it mirrors ({})", axis,
+                    ending[axis], dimension);
     }
     const int64_t padded = int64_t{dimension} + beginning[axis] + ending[axis];
     ASSIGN_OR_RETURN(uint32_t size, ToDimension(padded, "padded dimension", axis));
