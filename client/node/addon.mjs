@@ -22,9 +22,29 @@ if (path === undefined) {
 
 export const native = createRequire(import.meta.url)(path);
 
+const refusals = new WeakSet();
+
 // The draft's exceptions, which the native half asks for by name.
-native.setUp((name, message) =>
-  (name === 'TypeError' ? new TypeError(message) : new DOMException(message, name)));
+native.setUp((name, message, cause) => {
+  const exception = name === 'TypeError' ? new TypeError(message)
+    : new DOMException(message, name);
+  if (cause === 'Quota' || cause === 'OutOfMemory') refusals.add(exception);
+  return exception;
+});
+
+// What `make` promises. Refused for want of room, it is asked once more after what scripts have
+// dropped is freed.
+export async function withRoom(make) {
+  try {
+    return await make();
+  } catch (error) {
+    if (!refusals.has(error)) throw error;
+  }
+  native.collectGarbage();
+  // Found in this turn of the loop, freed in the next ones.
+  for (let turn = 0; turn < 3; ++turn) await new Promise(setImmediate);
+  return make();
+}
 
 // How to reach a service: a daemon that listens at WEBNND_SOCKET, else a private one, started from
 // WEBNND, else from beside the addon, else by the client's own search.

@@ -159,6 +159,14 @@ void Environment::Account(Held& held, int64_t bytes) {
   held.bytes_ = bytes;
 }
 
+void Environment::CollectGarbage() {
+  // More external memory than any heap may have makes V8 collect at once.
+  constexpr int64_t kTooMuch = int64_t{1} << 40;
+  int64_t total = 0;
+  Must(napi_adjust_external_memory(env_, kTooMuch, &total));
+  Must(napi_adjust_external_memory(env_, -kTooMuch, &total));
+}
+
 // --- Exceptions ---------------------------------------------------------------------------------
 
 void Environment::SetExceptionFactory(napi_value factory) {
@@ -169,8 +177,9 @@ napi_value Environment::MakeException(Method method, const webnnd::Error& error)
   napi_value receiver = nullptr, exception = nullptr;
   Must(napi_get_undefined(env_, &receiver));
   const napi_value arguments[] = {Text(env_, ExceptionName(method, error.cause())),
-                                  Text(env_, error.ToString())};
-  if (napi_call_function(env_, receiver, exception_factory_->value(), 2, arguments, &exception) !=
+                                  Text(env_, error.ToString()),
+                                  Text(env_, webnnd::CauseName(error.cause()))};
+  if (napi_call_function(env_, receiver, exception_factory_->value(), 3, arguments, &exception) !=
       napi_ok) {
     return receiver;  // The environment is being stopped: nobody will see it.
   }

@@ -90,7 +90,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   // `program` starts. The first call decides.
   ML& Connected(const std::string& socket, const std::string& program);
 
-  // `factory(name, message)` makes the draft's exceptions.
+  // `factory(name, message, cause)` makes the draft's exceptions.
   void SetExceptionFactory(napi_value factory);
   napi_value MakeException(Method method, const webnnd::Error& error);
   void Throw(Method method, const webnnd::Error& error);
@@ -103,6 +103,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   }
   // The External's memory has become `bytes`.
   void Account(Held& held, int64_t bytes);
+  // Finds what scripts have dropped; it is freed in the next turns of the loop.
+  void CollectGarbage();
 
   // A promise for what `to_value` makes of the future's result, which is ok; nullptr where it has
   // thrown. While the promise is pending the process lives.

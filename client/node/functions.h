@@ -7,8 +7,10 @@
 
 namespace webnn::node {
 
-// setUp((name, message) => exception): before all others.
+// setUp((name, message, cause) => exception): before all others.
 napi_value SetUp(napi_env env, napi_callback_info info);
+// collectGarbage()
+napi_value CollectGarbage(napi_env env, napi_callback_info info);
 
 // --- Contexts, tensors and graphs (context_functions.cc) -----------------------------------------
 // createContext({socket, program}, options) => Promise<context>

@@ -1,7 +1,7 @@
 // The implementations behind the interfaces, over the native half. Arguments are converted already;
 // names and order of the checks are the draft's. What is checked in C++ (client/) is not here.
 
-import { connection, native } from './addon.mjs';
+import { connection, native, withRoom } from './addon.mjs';
 import { bytesOf, implement, viewName } from './webidl.mjs';
 
 // The draft's table of compatible views. Uint8Array fits every type; float16 also comes as its bits
@@ -32,21 +32,30 @@ function incompatible(dataType) {
 
 class MLImplementation {
   async createContext(options) {
-    return new MLContextImplementation(await native.createContext(connection(), options));
+    const handle = await withRoom(() => native.createContext(connection(), options));
+    return new MLContextImplementation(handle);
   }
+}
+
+// Outside of any scope that has the context: the addon keeps this function until the context is lost.
+const withMessage = (resolve) => (message) => resolve({ message });
+
+function lostPromise(handle) {
+  let resolve;
+  const promise = new Promise((given) => { resolve = given; });
+  native.onLost(handle, withMessage(resolve));
+  return promise;
 }
 
 class MLContextImplementation {
   constructor(handle) {
     this.handle = handle;
     this.accelerated = native.isAccelerated(handle);
-    this.lost = new Promise((resolve) => {
-      native.onLost(handle, (message) => resolve({ message }));
-    });
+    this.lost = lostPromise(handle);
   }
 
   async createTensor(descriptor) {
-    const handle = await native.createTensor(this.handle, descriptor);
+    const handle = await withRoom(() => native.createTensor(this.handle, descriptor));
     return new MLTensorImplementation(this, handle, { ...descriptor, constant: false });
   }
 

@@ -14,6 +14,11 @@ napi_value SetUp(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value CollectGarbage(napi_env env, napi_callback_info) {
+  Environment::Of(env).CollectGarbage();
+  return nullptr;
+}
+
 namespace {
 
 constexpr struct {
@@ -21,6 +26,7 @@ constexpr struct {
   napi_callback function;
 } kFunctions[] = {
     {"setUp", SetUp},
+    {"collectGarbage", CollectGarbage},
     {"createContext", CreateContext},
     {"checkContext", CheckContext},
     {"isAccelerated", IsAccelerated},
