@@ -40,10 +40,18 @@ export async function withRoom(make) {
   } catch (error) {
     if (!refusals.has(error)) throw error;
   }
+  await (collecting ??= collect());
+  return make();
+}
+
+// One collection is for all who wait for room.
+let collecting;
+
+async function collect() {
   native.collectGarbage();
   // Found in this turn of the loop, freed in the next ones.
   for (let turn = 0; turn < 3; ++turn) await new Promise(setImmediate);
-  return make();
+  collecting = undefined;
 }
 
 // How to reach a service: a daemon that listens at WEBNND_SOCKET, else a private one, started from

@@ -160,11 +160,14 @@ void Environment::Account(Held& held, int64_t bytes) {
 }
 
 void Environment::CollectGarbage() {
-  // More external memory than any heap may have makes V8 collect at once.
+  // More external memory than any heap may have makes V8 collect at once. The first time it may only
+  // complete what it had begun, and keep what was dropped since.
   constexpr int64_t kTooMuch = int64_t{1} << 40;
-  int64_t total = 0;
-  Must(napi_adjust_external_memory(env_, kTooMuch, &total));
-  Must(napi_adjust_external_memory(env_, -kTooMuch, &total));
+  for (int i = 0; i < 2; ++i) {
+    int64_t total = 0;
+    Must(napi_adjust_external_memory(env_, kTooMuch, &total));
+    Must(napi_adjust_external_memory(env_, -kTooMuch, &total));
+  }
 }
 
 // --- Exceptions ---------------------------------------------------------------------------------
