@@ -17,6 +17,7 @@
 #include "client/scalar_bytes.h"
 #include "ipc/messages.h"
 #include "webidl/generated/signatures.h"
+#include "webidl/graph_endpoints.h"
 #include "webidl/operator_table.h"
 
 namespace webnn {
@@ -213,9 +214,8 @@ Result<Operand> GraphBuilder::Input(const std::string& name, OperandDataType dat
 Result<Operand> GraphBuilder::Input(const std::string& name, OperandDataType data_type,
                                     std::span<const webidl::Dimension> dimensions) {
   TRY(impl_->CheckCanBuild());
-  INVALID_IF(name.empty(), "the name of an input is empty");
+  TRY(webidl::CheckInputName(name, impl_->input_names.contains(name)));
   TRY(CheckText("input's name", name, limits::kNameBytesMax));
-  INVALID_IF(impl_->input_names.contains(name), "another input has this name (\"{}\")", name);
   ASSIGN_OR_RETURN(
       OperandDescriptor descriptor,
       impl_->context->CheckDescriptor(OperandDescriptor::Create(data_type, dimensions)));
@@ -352,10 +352,8 @@ Result<void> GraphBuilder::Impl::CheckOutputs(
              "the outputs ({}) of the graph exceed the limit ({})", outputs.size(),
              limits::kGraphEndpointsMax);
   for (const auto& [name, id] : outputs) {
-    INVALID_IF(name.empty(), "the name of an output is empty");
+    TRY(webidl::CheckOutput(name, Record(id).origin == Origin::kOperator));
     TRY(CheckText("output's name", name, limits::kNameBytesMax));
-    INVALID_IF(Record(id).origin == Origin::kInput, "the output \"{}\" is an input", name);
-    INVALID_IF(Record(id).origin != Origin::kOperator, "the output \"{}\" is a constant", name);
   }
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "ipc/codec.h"
+#include "webidl/graph_endpoints.h"
 #include "webidl/operator_table.h"
 
 namespace webnnd::service {
@@ -133,12 +134,11 @@ Status AddOutputs(Assembly& assembly, const std::vector<ipc::GraphOutput>& outpu
              limits::kGraphEndpointsMax);
   std::unordered_set<std::string> names;
   for (const ipc::GraphOutput& output : outputs) {
-    INVALID_IF(output.name.empty(), "an output's name is empty");
     INVALID_IF(!names.insert(output.name).second, "the output name ({}) is used twice",
                output.name);
     ASSIGN_OR_RETURN(ValueId value, assembly.Find(output.operand));
-    INVALID_IF(assembly.graph.values[value].kind != Value::Kind::kResult,
-               "the output ({}) is not the result of an operator", output.name);
+    TRY(webidl::CheckOutput(output.name,
+                            assembly.graph.values[value].kind == Value::Kind::kResult));
     assembly.graph.outputs.push_back({output.name, value});
   }
   return {};
@@ -206,8 +206,7 @@ Result<Graph> GraphAssembler::Finish(const std::vector<uint32_t>& inputs,
   Assembly assembly;
   std::unordered_set<std::string> names;
   for (PendingInput& input : inputs_) {
-    INVALID_IF(input.name.empty(), "an input's name is empty");
-    INVALID_IF(!names.insert(input.name).second, "the input name ({}) is used twice", input.name);
+    TRY(webidl::CheckInputName(input.name, !names.insert(input.name).second));
     auto descriptor =
         webidl::OperandDescriptor::Create(input.descriptor.data_type, input.descriptor.dimensions);
     if (!descriptor.ok()) {
