@@ -10,6 +10,7 @@ import {
   clientMethodDeclarations, clientMethodDefinitions, clientOptions,
 } from './generator/client.mjs';
 import { wrapCode } from './generator/cpp.mjs';
+import { grammarHeader } from './generator/fuzz.mjs';
 import { effectiveIdl } from './generator/idl.mjs';
 import { nodeDeclarations, nodeInterfaces } from './generator/node.mjs';
 import { readModel } from './generator/reader.mjs';
@@ -19,7 +20,8 @@ import { codecHeader, codecSource, operatorsSchema } from './generator/wire.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
-const FOLDERS = ['webidl/generated', 'ipc/generated', 'client/generated', 'client/node/generated'];
+const FOLDERS = ['webidl/generated', 'ipc/generated', 'client/generated', 'client/node/generated',
+                 'fuzz/generated'];
 
 function text(path) {
   return readFileSync(join(here, path), 'utf8');
@@ -47,6 +49,7 @@ const README_LINES = {
                       '`client/graph_builder.h`; start with `options.h`.',
   'client/node/generated': 'The interfaces in JavaScript (`interfaces.mjs`, made of the functions of ' +
                            '`../webidl.mjs`) and their TypeScript declarations.',
+  'fuzz/generated': 'What the attributes of each operator may be, for fuzzers that make graphs.',
 };
 
 function readme(folder) {
@@ -73,6 +76,7 @@ function render(model) {
     ['client/generated/graph_builder_methods.cc', clientMethodDefinitions(model)],
     ['client/node/generated/interfaces.mjs', nodeInterfaces(model)],
     ['client/node/generated/webnn.d.ts', nodeDeclarations(model)],
+    ['fuzz/generated/grammar.h', grammarHeader(model)],
   ];
   return new Map(outputs.map(
     ([path, content]) => [path, isCode(path) ? wrapCode(content) : content]));

@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { wrapCode } from '../../webidl/generator/cpp.mjs';
+import { grammarHeader } from '../../webidl/generator/fuzz.mjs';
 import { effectiveIdl } from '../../webidl/generator/idl.mjs';
 import { readModel } from '../../webidl/generator/reader.mjs';
 import { operatorsSchema } from '../../webidl/generator/wire.mjs';
@@ -51,6 +52,24 @@ test('overrides apply', () => {
                    ['int4', 'uint4']);
   assert.match(effectiveIdl(model),
                /sequence<\(\[EnforceRange\] unsigned long or MLDynamicDimension\)> shape/);
+});
+
+test('the grammar chooses every field, by its type', () => {
+  const model = read();
+  const grammar = grammarHeader(model);
+  for (const { name, fields } of model.attributeStructs) {
+    const from = grammar.indexOf(`void Choose(Source& s, webidl::${name}& a)`);
+    const production = grammar.slice(from, grammar.indexOf('\n}', from));
+    for (const field of fields) {
+      assert.match(production, new RegExp(`s\\.\\w+\\("${field.name}", a\\.`));
+    }
+  }
+  assert.match(grammar, /  s\.Integer\("axis", a\.axis\);/);
+  assert.match(grammar,
+               /if \(s\.Given\("axes"\)\) s\.IntegerList\("axes", a\.axes\.emplace\(\)\);/);
+  const [{ fields }] = model.attributeStructs;
+  fields[0].type = { kind: 'foreign' };
+  assert.throws(() => grammarHeader(model), { message: /type without a production \(foreign\)/ });
 });
 
 test('the effective definition reads back as the same operators', () => {
