@@ -133,11 +133,15 @@ float PowPositive(float x, float y) {
   precise float high = e_high + 2.0 * s;
   float low = SumError(e_high, 2.0 * s, high) + 2.0 * s_low + AtanhTail(s, s * s) +
               e * 1.428606765330187e-06;
+  // The lower part may be 1% of the logarithm; less than its last place is left of it, so that what
+  // it adds to the exponent does not leave the range of ExpMinus1Reduced.
+  precise float log_high = high + low;
+  precise float log_low = low - (log_high - high);
   // Beyond 2^32 the result is 0, 1 or infinity whatever y is.
   y = clamp(y, -4294967296.0, 4294967296.0);
-  precise float z = y * high;
+  precise float z = y * log_high;
   if (abs(z) > 200.0) return z > 0.0 ? INFINITY : 0.0;
-  float z_low = ProductError(y, high, z) + y * low;
+  float z_low = ProductError(y, log_high, z) + y * log_low;
   int n;
   float r = ReduceByLn2(z, n) + z_low;
   if (n > 140) return INFINITY;

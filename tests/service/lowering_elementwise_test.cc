@@ -306,6 +306,26 @@ TEST(Binary, FloatArithmetic_MatchesReference) {
   }
 }
 
+// Where the logarithm of the base has most behind its leading part, and the exponent multiplies it.
+TEST(Binary, PowOfGreatExponents_KeepsItsAccuracy) {
+  std::vector<long double> bases;
+  std::vector<long double> exponents;
+  for (int i = 0; i < 400; ++i) {
+    const long double base = std::sqrt(0.5L) + 0.001766L * i;  // To the square root of 2.
+    bases.push_back(RoundTo(OperandDataType::kFloat32, base));
+    const long double least = -87 / std::fabs(std::log(base));
+    exponents.push_back(RoundTo(OperandDataType::kFloat32, least + i * (-2 * least / 400)));
+  }
+  const HostTensor a = HostTensor::Create(OperandDataType::kFloat32, {400}, bases);
+  const HostTensor b = HostTensor::Create(OperandDataType::kFloat32, {400}, exponents);
+  const std::vector<long double> powers = RunOne(OperatorKind::kPow, {a, b}).Values();
+  for (size_t i = 0; i < powers.size(); ++i) {
+    const long double expected = std::pow(bases[i], exponents[i]);
+    EXPECT_LE(UlpDistance(OperandDataType::kFloat32, powers[i], expected), 4)
+        << bases[i] << " to the power of " << exponents[i];
+  }
+}
+
 // The type's own arithmetic in 128 bits, so that only the last step wraps.
 long double Wrap(OperandDataType type, __int128 value) {
   return RoundTo(type, static_cast<long double>(static_cast<int64_t>(value))) < 0 ||
