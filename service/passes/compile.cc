@@ -42,7 +42,7 @@ Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options) {
       if (call.label.empty()) call.label = webidl::OperatorName(node.kind);
     }
   }
-  return PlanMemory(graph, std::move(lowered));
+  return PlanMemory(graph, std::move(lowered), options.guard_bytes);
 }
 
 }  // namespace webnnd::service

@@ -25,6 +25,9 @@ struct CompileOptions {
   bool constant_folding = true;
   // Without one, nothing is folded.
   ConstantEvaluator* evaluator = nullptr;
+  // Not 0: every intermediate has memory of its own with so many bytes behind it that no kernel may
+  // touch. For tests, which look whether one did.
+  uint64_t guard_bytes = 0;
 };
 
 struct CompiledGraph {

@@ -193,8 +193,11 @@ void PlaceBarriers(std::vector<KernelCall>& calls) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, LoweringBuilder lowered)
-      : graph_(graph), lowered_(std::move(lowered)), placement_(graph, lowered_.aliases()) {}
+  Planner(const Graph& graph, LoweringBuilder lowered, uint64_t guard_bytes)
+      : graph_(graph),
+        lowered_(std::move(lowered)),
+        guard_bytes_(guard_bytes),
+        placement_(graph, lowered_.aliases()) {}
 
   Result<CompiledGraph> Run() {
     for (uint32_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -208,6 +211,7 @@ class Planner {
         if (interval.root == root) interval.last_call = lowered_.calls().size();
       }
     }
+    if (guard_bytes_ != 0) Separate(intervals);
     ASSIGN_OR_RETURN(compiled_.plan.arena_bytes, AssignOffsets(intervals));
     for (const Interval& interval : intervals) arena_offset_[interval.root] = interval.offset;
 
@@ -240,6 +244,15 @@ class Planner {
   }
 
  private:
+  // All are alive all the time, and larger by a guard band.
+  void Separate(std::vector<Interval>& intervals) const {
+    for (Interval& interval : intervals) {
+      interval.first_call = 0;
+      interval.last_call = lowered_.calls().size();
+      interval.bytes += guard_bytes_;
+    }
+  }
+
   void AddCall(LoweredCall call, std::vector<BufferRef> buffers) {
     CHECK(buffers.size() <= kBuffersPerCallMax);
     CHECK(call.parameters.size() <= kParametersPerCallMax);
@@ -295,6 +308,7 @@ class Planner {
 
   const Graph& graph_;
   LoweringBuilder lowered_;
+  uint64_t guard_bytes_;
   Placement placement_;
   std::vector<uint32_t> copied_outputs_;
   std::map<ValueId, uint64_t> arena_offset_;
@@ -304,8 +318,9 @@ class Planner {
 
 }  // namespace
 
-Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered) {
-  return Planner(graph, std::move(lowered)).Run();
+Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered,
+                                 uint64_t guard_bytes) {
+  return Planner(graph, std::move(lowered), guard_bytes).Run();
 }
 
 }  // namespace webnnd::service

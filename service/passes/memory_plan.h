@@ -8,8 +8,10 @@
 namespace webnnd::service {
 
 // Aliases share memory; an output is written in place where it can be, else copied at the end.
-// Intermediates live in one arena, and two share bytes when they are not alive at the same time.
-Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered);
+// Intermediates live in one arena, and two share bytes when they are not alive at the same time, or
+// never, with `guard_bytes` behind each, where that is not 0.
+Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered,
+                                 uint64_t guard_bytes = 0);
 
 }  // namespace webnnd::service
 

@@ -158,6 +158,15 @@ class RandomOperator : public service::ServiceTest,
                                                                  /*label=*/""));
     return session.Run(outputs, /*times=*/1);
   }
+  static Result<std::vector<HostTensor>> RunKernels(const RandomCase& made) {
+    std::vector<std::optional<HostTensor>> operands;
+    for (const auto& operand : made.operands) {
+      operands.emplace_back();
+      if (!operand) continue;
+      operands.back() = HostTensor::Create(operand->type(), operand->shape(), operand->values);
+    }
+    return service::RunNode(made.kind, operands, made.attributes);
+  }
   void TearDown() override {
     context_ = nullptr;
     ServiceTest::TearDown();
@@ -182,13 +191,19 @@ TEST_P(RandomOperator, Result_IsTheReferences) {
                  << " --first-case " << i << " --cases 1: " << made.Describe());
     auto expected = Evaluate(made);
     ASSERT_TRUE(expected.ok()) << expected.error().ToString();
-    auto results = Run(made, random);
-    ASSERT_TRUE(results.ok()) << results.error().ToString();
-    ASSERT_EQ(results->size(), expected->results.size());
-    for (size_t k = 0; k < results->size(); ++k) {
-      EXPECT_EQ(Compare(*expected, k, row.match, (*results)[k]), "");
-      compared += expected->results[k].size();
-      undecided += CountUndecided(expected->results[k]);
+    // The kernels alone, between guard bands; and as a client has them run.
+    for (bool kernels_alone : {true, false}) {
+      SCOPED_TRACE(kernels_alone ? "kernels alone" : "through the client");
+      auto results = kernels_alone ? RunKernels(made) : Run(made, random);
+      ASSERT_TRUE(results.ok()) << results.error().ToString();
+      ASSERT_EQ(results->size(), expected->results.size());
+      for (size_t k = 0; k < results->size(); ++k) {
+        EXPECT_EQ(Compare(*expected, k, row.match, (*results)[k]), "");
+      }
+    }
+    for (const Array& result : expected->results) {
+      compared += result.size();
+      undecided += CountUndecided(result);
     }
     ++ran;
     if (HasFailure()) return;

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "service/passes/compile.h"
 #include "tests/support/device_options.h"
+#include "tests/support/guarded_run.h"
 #include "webidl/operator_table.h"
 
 namespace webnnd::service {
@@ -18,10 +19,6 @@ namespace {
 using webidl::BitsPerElement;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
-
-// Bytes behind each output that no kernel may touch.
-constexpr size_t kGuardBytes = 64;
-constexpr std::byte kGuard{0xa5};
 
 bool IsSigned(OperandDataType type) {
   return type == OperandDataType::kInt32 || type == OperandDataType::kInt64 ||
@@ -78,42 +75,6 @@ int64_t OrderedPosition(OperandDataType type, long double value) {
   uint64_t bits = EncodeValue(type, value);
   uint64_t sign = uint64_t{1} << (BitsPerElement(type) - 1);
   return (bits & sign) != 0 ? -static_cast<int64_t>(bits & ~sign) : static_cast<int64_t>(bits);
-}
-
-Status WriteAll(Timeline& timeline, std::shared_ptr<Buffer> buffer,
-                const std::vector<std::byte>& bytes) {
-  return timeline.Write(std::move(buffer), 0, bytes.size(),
-                        [&](uint64_t offset, std::span<std::byte> staging) -> Status {
-                          std::memcpy(staging.data(), bytes.data() + offset, staging.size());
-                          return {};
-                        });
-}
-
-Result<std::vector<std::byte>> ReadAll(Timeline& timeline, std::shared_ptr<Buffer> buffer,
-                                       uint64_t bytes) {
-  Result<std::vector<std::byte>> answer = InternalError("the read has no answer");
-  TRY(timeline.Read(std::move(buffer), bytes, [&](Result<std::span<const std::byte>> data) {
-    if (data.ok()) {
-      answer = std::vector<std::byte>(data->begin(), data->end());
-    } else {
-      answer = data.error();
-    }
-  }));
-  TRY(timeline.WaitIdle());
-  return answer;
-}
-
-uint64_t WholeWords(uint64_t bytes) { return (bytes + 3) / 4 * 4; }
-
-Result<HostTensor> ReadOutput(Timeline& timeline, std::shared_ptr<Buffer> buffer,
-                              OperandDescriptor descriptor) {
-  uint64_t words_end = WholeWords(descriptor.byte_length());
-  ASSIGN_OR_RETURN(auto bytes, ReadAll(timeline, std::move(buffer), words_end + kGuardBytes));
-  for (uint64_t i = words_end; i < bytes.size(); ++i) {
-    if (bytes[i] != kGuard) return InternalError("a kernel wrote behind an output ({})", i);
-  }
-  bytes.resize(descriptor.byte_length());
-  return HostTensor{std::move(descriptor), std::move(bytes)};
 }
 
 }  // namespace
@@ -179,35 +140,24 @@ std::shared_ptr<Device> TestDevice() {
 Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTensor>& inputs) {
   CHECK(graph.inputs.size() == inputs.size());
   std::vector<OperandDescriptor> descriptors;
+  std::vector<uint64_t> result_bits;
   for (const Graph::Output& output : graph.outputs) {
-    descriptors.push_back(graph.values[output.value].descriptor);
+    const OperandDescriptor& descriptor = graph.values[output.value].descriptor;
+    descriptors.push_back(descriptor);
+    result_bits.push_back(descriptor.element_count() * BitsPerElement(descriptor.data_type()));
   }
-  ASSIGN_OR_RETURN(CompiledGraph compiled, CompileGraph(std::move(graph), {}));
-  std::shared_ptr<Device> device = TestDevice();
-  ASSIGN_OR_RETURN(auto executable, Executable::Create(device, std::move(compiled.plan), {}));
-  ASSIGN_OR_RETURN(auto timeline, Timeline::Create(device));
-  std::vector<std::shared_ptr<Buffer>> input_buffers;
-  for (const HostTensor& input : inputs) {
-    ASSIGN_OR_RETURN(auto buffer, device->Allocate(input.bytes.size()));
-    TRY(WriteAll(*timeline, buffer, input.bytes));
-    input_buffers.push_back(std::move(buffer));
-  }
-  std::vector<std::shared_ptr<Buffer>> output_buffers;
-  for (const OperandDescriptor& descriptor : descriptors) {
-    uint64_t bytes = WholeWords(descriptor.byte_length()) + kGuardBytes;
-    ASSIGN_OR_RETURN(auto buffer, device->Allocate(bytes));
-    TRY(WriteAll(*timeline, buffer, std::vector<std::byte>(bytes, kGuard)));
-    output_buffers.push_back(std::move(buffer));
-  }
-  ASSIGN_OR_RETURN(auto binding, Binding::Create(executable, input_buffers, output_buffers));
-  TRY(timeline->Dispatch(binding));
-  std::vector<HostTensor> results;
-  for (size_t i = 0; i < output_buffers.size(); ++i) {
-    ASSIGN_OR_RETURN(auto result, ReadOutput(*timeline, output_buffers[i], descriptors[i]));
-    results.push_back(std::move(result));
-  }
+  std::vector<std::vector<std::byte>> input_bytes;
+  for (const HostTensor& input : inputs) input_bytes.push_back(input.bytes);
+  ASSIGN_OR_RETURN(CompiledGraph compiled,
+                   CompileGraph(std::move(graph), {.guard_bytes = kGuardBytes}));
+  ASSIGN_OR_RETURN(auto outputs,
+                   RunGuarded(TestDevice(), std::move(compiled.plan), input_bytes, result_bits));
   uint64_t messages = Device::ValidationMessageCount();
   if (messages != 0) return InternalError("the validation layers complain ({} times)", messages);
+  std::vector<HostTensor> results;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    results.push_back({descriptors[i], std::move(outputs[i])});
+  }
   return results;
 }
 

@@ -41,7 +41,8 @@ double UlpDistance(webidl::OperandDataType type, long double a, long double b);
 std::shared_ptr<Device> TestDevice();
 
 // Runs a graph whose inputs are `inputs`, in order; the outputs in order. Fails where a kernel
-// writes behind the end of an output, and when the validation layers have complained.
+// reads or writes outside of its tensors (guarded_run.h), and when the validation layers have
+// complained.
 Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTensor>& inputs);
 
 // Runs one operator; absent optional operands are nullopt. Fails where inference refuses.
