@@ -10,5 +10,5 @@ skip() {
 }
 command -v node > /dev/null || skip "Node is missing"
 [ -n "$WPT_DIR" ] || skip "WPT_DIR does not name a copy of web-platform-tests"
-[ -f "$module" ] || skip "webnn-node is not built ($module)"
+[ -f "$WEBNN_ADDON" ] || skip "webnn-node is not built ($WEBNN_ADDON)"
 exec node "$here/run.mjs" --wpt "$WPT_DIR" --webnn "$module" "$@"
