@@ -3,6 +3,8 @@
 
 import {readFileSync} from 'node:fs';
 
+import {addNewerJavaScript} from './newer_javascript.mjs';
+
 /** Error events as EventTarget knows them; Node has no ErrorEvent. */
 class FailureEvent extends Event {
   constructor(type, fields) {
@@ -61,14 +63,17 @@ export function installBrowserGlobals({url, readFile, webnn}) {
   forwardFailures(target);
 
   defineGlobal('self', globalThis);
+  defineGlobal('window', globalThis);
   defineGlobal('Window', class Window {});
   defineGlobal('GLOBAL', {
     isWindow: () => true,
     isWorker: () => false,
     isShadowRealm: () => false,
   });
+  addNewerJavaScript();
   defineGlobal('location', url);
   defineGlobal('isSecureContext', true);
+  defineGlobal('crossOriginIsolated', true);
   defineGlobal('fetch', async (resource) => {
     const text = readFile(new URL(resource, url).pathname);
     return text === null ? new Response('', {status: 404}) : new Response(text);

@@ -104,27 +104,42 @@ test('Run.Idl_StandsInForTheSuites', () => {
   assert.equal(results[0].subtests[0].status, 'FAIL');
 });
 
-const LIST = [{file: 'f.js', subtests: ['wrong upstream', /^old /], reason: 'because'}];
-const resultWith = (...subtests) => ({file: 'f.js', variant: '?cpu', status: 'OK', message: null,
-                                      subtests: subtests.map(([name, status]) => ({name, status}))});
+const LIST = [
+  {file: 'f.js', subtests: 'wrong upstream', reason: 'because', message: /got 1/},
+  {file: 'f.js', subtests: /^old /, reason: 'old', message: /^$/},
+];
+const resultWith = (name, status, message = null) =>
+    ({file: 'f.js', variant: '?cpu', status: 'OK', message: null, subtests: [{name, status, message}]});
 
 test('Listed.NameOrPattern_FindsItsEntry', () => {
-  assert.equal(listed('f.js', 'wrong upstream', LIST), LIST[0]);
-  assert.equal(listed('f.js', 'old test', LIST), LIST[0]);
-  assert.equal(listed('g.js', 'old test', LIST), undefined);
+  assert.deepEqual(listed('f.js', 'wrong upstream', LIST), [LIST[0]]);
+  assert.deepEqual(listed('f.js', 'old test', LIST), [LIST[1]]);
+  assert.deepEqual(listed('g.js', 'old test', LIST), []);
 });
 
 test('Summarize.ListedFailure_IsNotUnexpected', () => {
-  const {unexpected, listed: known} = summarize([resultWith(['wrong upstream', 'FAIL'])], LIST);
-  assert.deepEqual(unexpected, []);
-  assert.equal(known[0].reason, 'because');
+  const summary = summarize([resultWith('wrong upstream', 'FAIL', 'expected 2, got 1')], LIST);
+  assert.deepEqual(summary.unexpected, []);
+  assert.equal(summary.listed[0].reason, 'because');
+  assert.equal(summary.totals['.'].cpu.listed, 1);
+});
+
+test('Summarize.ListedSubtestThatFailsOtherwise_IsUnexpected', () => {
+  const summary = summarize([resultWith('wrong upstream', 'FAIL', 'lost')], LIST);
+  assert.equal(summary.unexpected[0].message, 'lost');
+});
+
+test('Summarize.ListedSubtestThatNeverRan_NeedsAnEntryThatSaysSo', () => {
+  assert.deepEqual(summarize([resultWith('old test', 'NOTRUN')], LIST).unexpected, []);
+  assert.equal(summarize([resultWith('wrong upstream', 'NOTRUN')], LIST).unexpected.length, 1);
 });
 
 test('Summarize.ListedSubtestThatPasses_IsReported', () => {
-  const {outlived} = summarize([resultWith(['old test', 'PASS'])], LIST);
+  const {outlived} = summarize([resultWith('old test', 'PASS')], LIST);
   assert.equal(outlived[0].subtest, 'old test');
 });
 
 test('Summarize.FileWithoutSubtests_IsUnexpected', () => {
-  assert.equal(summarize([resultWith()], LIST).unexpected[0].subtest, HARNESS);
+  const result = {...resultWith('', 'PASS'), subtests: []};
+  assert.equal(summarize([result], LIST).unexpected[0].subtest, HARNESS);
 });

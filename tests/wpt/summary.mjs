@@ -35,14 +35,15 @@ export function summarize(results, list = undefined) {
     totals.timeouts += result.status === 'TIMEOUT' ? 1 : 0;
     for (const {name, status, message} of verdicts(result)) {
       const where = {file: result.file, variant: result.variant, subtest: name, status, message};
-      const entry = listed(result.file, name, list);
+      const entries = listed(result.file, name, list);
+      const excuse = entries.find((entry) => entry.message.test(message ?? ''));
       totals.subtests += name === HARNESS ? 0 : 1;
       if (PASSED.has(status)) {
         totals.passed += 1;
-        if (entry !== undefined) summary.outlived.push({...where, reason: entry.reason});
-      } else if (entry !== undefined) {
+        if (entries.length > 0) summary.outlived.push({...where, reason: entries[0].reason});
+      } else if (excuse !== undefined) {
         totals.listed += name === HARNESS ? 0 : 1;
-        summary.listed.push({...where, reason: entry.reason});
+        summary.listed.push({...where, reason: excuse.reason});
       } else {
         totals.unexpected += 1;
         summary.unexpected.push(where);
