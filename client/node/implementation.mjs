@@ -73,7 +73,9 @@ class MLContextImplementation {
   // Returns a promise for the tensor's bytes, or for nothing when they go to `outputData`.
   async readTensor(tensor, outputData) {
     if (outputData === undefined) return native.readTensor(this.handle, tensor.handle);
-    const bytes = compatibleBytes(outputData, tensor.dataType);
+    // Beyond the draft: ONNX Runtime Web reads into its memory through an Int8Array.
+    const bytes = viewName(outputData) === 'Int8Array' ?
+      bytesOf(outputData) : compatibleBytes(outputData, tensor.dataType);
     if (bytes === undefined) throw incompatible(tensor.dataType);
     return native.readTensorInto(this.handle, tensor.handle, bytes);
   }
