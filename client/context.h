@@ -21,6 +21,7 @@ namespace webnn {
 class GraphBuilder;
 class ContextImpl;
 
+using webnnd::webidl::LimitSet;
 using webnnd::webidl::OpSupportLimits;
 using webnnd::webidl::PowerPreference;
 
@@ -78,7 +79,7 @@ class Context {
   Result<void> Dispatch(Graph& graph, const NamedTensors& inputs, const NamedTensors& outputs);
 
   // The operators, data types and ranks that the service supports, member by member as in the
-  // draft.
+  // draft; what the draft requires alone with MLOptions::restrict_to_required_limits.
   const OpSupportLimits& op_support_limits() const;
   // Whether the device is a GPU (false on a CPU implementation of Vulkan).
   bool accelerated() const;

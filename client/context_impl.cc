@@ -29,6 +29,13 @@ ipc::WireDescriptor ToWire(const OperandDescriptor& descriptor) {
   return {descriptor.data_type(), {descriptor.shape().begin(), descriptor.shape().end()}};
 }
 
+Error AsCallersError(const Error& answer) {
+  if (answer.cause() != Cause::kValidation) return answer;
+  Error error(Cause::kInternal, answer.message());
+  for (const std::string& doing : answer.context()) error.AddContext(doing);
+  return error.AddContext("the service checked again what the client had accepted");
+}
+
 Result<UniqueFd> DuplicateFile(int descriptor, uint64_t offset, uint64_t length) {
   UniqueFd copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (!copy) {
@@ -43,8 +50,11 @@ Result<UniqueFd> DuplicateFile(int descriptor, uint64_t offset, uint64_t length)
 }
 
 ContextImpl::ContextImpl(std::shared_ptr<Session> session, std::shared_ptr<EventQueue> events,
-                         ipc::Handle handle)
-    : session_(std::move(session)), events_(std::move(events)), handle_(handle) {}
+                         ipc::Handle handle, LimitSet limits)
+    : session_(std::move(session)),
+      events_(std::move(events)),
+      handle_(handle),
+      limit_set_(limits) {}
 
 ContextImpl::~ContextImpl() {
   // Tensors, graphs and pending calls hold the context, so that none is left here.
@@ -61,7 +71,8 @@ ContextImpl::~ContextImpl() {
 void ContextImpl::Begin(const ipc::ContextCreated& message) {
   accelerated_ = message.accelerated;
   device_name_ = message.device_name;
-  op_support_limits_ = webnnd::webidl::MakeOpSupportLimits(message.max_tensor_byte_length);
+  op_support_limits_ =
+      webnnd::webidl::MakeOpSupportLimits(message.max_tensor_byte_length, limit_set_);
 }
 
 void ContextImpl::Lose(const std::string& reason, Cause aborted) {
@@ -114,6 +125,14 @@ Result<OperandDescriptor> ContextImpl::CheckDescriptor(Result<OperandDescriptor>
   INVALID_IF(checked.byte_length() > op_support_limits_.max_tensor_byte_length,
              "the bytes ({}) of {} exceed the device's limit ({})", checked.byte_length(),
              checked.ToString(), op_support_limits_.max_tensor_byte_length);
+  // Inputs, constants and outputs have the same limits.
+  const webnnd::webidl::TensorConstraint& limits = op_support_limits_.input;
+  INVALID_IF(!limits.types.Contains(checked.data_type()),
+             "the data type ({}) is not one of the supported ones ({})",
+             webnnd::webidl::ToString(checked.data_type()), limits.types.ToString());
+  INVALID_IF(checked.rank() < limits.rank_min || checked.rank() > limits.rank_max,
+             "the rank ({}) of the shape is not in the supported range ({} to {})", checked.rank(),
+             limits.rank_min, limits.rank_max);
   return checked;
 }
 
@@ -222,7 +241,7 @@ bool ContextImpl::OnTensorCreated(const ipc::TensorCreated& message) {
   PendingTensor pending = std::move(entry->second);
   pending_tensors_.erase(entry);
   if (message.error) {
-    pending.future.Resolve(*message.error);
+    pending.future.Resolve(AsCallersError(*message.error));
   } else {
     pending.future.Resolve(std::move(pending.tensor));
   }
@@ -335,7 +354,7 @@ bool ContextImpl::OnTensorRead(const ipc::TensorRead& message, std::span<const s
   PendingRead pending = std::move(entry->second);
   pending_reads_.erase(entry);
   if (message.error) {
-    pending.Reject(*message.error);
+    pending.Reject(AsCallersError(*message.error));
   } else {
     pending.Resolve(bytes);
   }
@@ -363,7 +382,7 @@ bool ContextImpl::OnGraphBuilt(const ipc::GraphBuilt& message) {
   PendingGraph pending = std::move(entry->second);
   pending_graphs_.erase(entry);
   if (message.error) {
-    pending.future.Resolve(*message.error);
+    pending.future.Resolve(AsCallersError(*message.error));
     return true;
   }
   pending.graph->kernel_count_ = message.kernel_count;

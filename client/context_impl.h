@@ -20,13 +20,17 @@
 namespace webnn {
 
 webnnd::ipc::WireDescriptor ToWire(const OperandDescriptor& descriptor);
+// What the service answers, as the caller is told. Arguments are validated before anything is sent:
+// what the service finds invalid all the same (a constant's file that was cut, a defect of ours) is
+// to the draft a step on the timeline that failed, an OperationError of build, and no TypeError.
+Error AsCallersError(const Error& answer);
 // Validation error unless the bytes of a constant's file are there to be read.
 Result<webnnd::UniqueFd> DuplicateFile(int descriptor, uint64_t offset, uint64_t length);
 
 class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
  public:
   ContextImpl(std::shared_ptr<Session> session, std::shared_ptr<EventQueue> events,
-              webnnd::ipc::Handle handle);
+              webnnd::ipc::Handle handle, LimitSet limits);
   // Tells the service to free everything of this context.
   ~ContextImpl();
 
@@ -34,6 +38,8 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   Session& session() { return *session_; }
   Connection& connection() { return session_->connection(); }
   const OpSupportLimits& op_support_limits() const { return op_support_limits_; }
+  // Which of its limits an operator is held to.
+  LimitSet limit_set() const { return limit_set_; }
   bool accelerated() const { return accelerated_; }
   const std::string& device_name() const { return device_name_; }
   Future<ContextLostInfo> lost() const { return lost_future_; }
@@ -45,7 +51,7 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   // next ProcessEvents. `aborted` is what pending calls are told.
   void Lose(const std::string& reason, Cause aborted);
 
-  // The descriptor, if the device can hold it.
+  // The descriptor, if the support limits let it be a tensor, an input, a constant or a result.
   Result<OperandDescriptor> CheckDescriptor(Result<OperandDescriptor> descriptor) const;
   // InvalidState when the context is lost.
   Result<void> CheckLive() const;
@@ -129,6 +135,7 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   std::shared_ptr<Session> session_;
   std::shared_ptr<EventQueue> events_;
   webnnd::ipc::Handle handle_;
+  LimitSet limit_set_;
   OpSupportLimits op_support_limits_;
   bool accelerated_ = false;
   std::string device_name_;

@@ -245,7 +245,8 @@ Result<Operand> GraphBuilder::Constant(OperandDataType data_type, const Shape& s
 Result<Operand> GraphBuilder::Constant(OperandDataType data_type, Number value) {
   TRY(impl_->CheckCanBuild());
   ASSIGN_OR_RETURN(OperandDescriptor descriptor,
-                   OperandDescriptor::Create(data_type, std::span<const uint32_t>()));
+                   impl_->context->CheckDescriptor(
+                       OperandDescriptor::Create(data_type, std::span<const uint32_t>())));
   ASSIGN_OR_RETURN(const uint32_t id,
                    impl_->AddSmallConstant(std::move(descriptor), ScalarBytes(value, data_type)));
   return Operand(impl_->serial, id, impl_->Record(id).descriptor);
@@ -317,13 +318,17 @@ Result<std::vector<Operand>> GraphBuilder::AddOperator(webidl::OperatorKind kind
   INVALID_IF(LargestList(attributes) > limits::kAttributeListMax,
              "the elements ({}) of a list of {} exceed the limit ({})", LargestList(attributes),
              webidl::OperatorName(kind), limits::kAttributeListMax);
-  ASSIGN_OR_RETURN(std::vector<OperandDescriptor> results,
-                   webidl::InferOperator(kind, descriptors, attributes, label));
+  ASSIGN_OR_RETURN(
+      std::vector<OperandDescriptor> results,
+      webidl::InferOperator(kind, descriptors, attributes, label, impl_->context->limit_set()));
   INVALID_IF(results.size() > limits::kOperandsPerOperatorMax,
              "the results ({}) of {} exceed the limit ({})", results.size(),
              webidl::OperatorName(kind), limits::kOperandsPerOperatorMax);
   for (const OperandDescriptor& result : results) {
-    TRY(impl_->context->CheckDescriptor(result));
+    if (auto held = impl_->context->CheckDescriptor(result); !held.ok()) {
+      return ValidationError("{}{}: {}", label.empty() ? "" : fmt::format("[{}] ", label),
+                             webidl::OperatorName(kind), held.error().message());
+    }
   }
   if (impl_->operators.size() >= limits::kOperatorsPerGraphMax) {
     return QuotaError("the graph has too many operators ({})", impl_->operators.size());

@@ -9,7 +9,8 @@
 namespace webnn {
 
 struct ML::Impl {
-  explicit Impl(Connect to) : connect(std::move(to)), events(std::make_shared<EventQueue>()) {}
+  Impl(Connect to, const MLOptions& asked)
+      : connect(std::move(to)), options(asked), events(std::make_shared<EventQueue>()) {}
 
   // The live session; a new one when there is none or the last one has ended.
   Result<std::shared_ptr<Session>> Reach() {
@@ -26,11 +27,13 @@ struct ML::Impl {
   }
 
   Connect connect;
+  MLOptions options;
   std::shared_ptr<EventQueue> events;
   std::shared_ptr<Session> session;
 };
 
-ML::ML(Connect connect) : impl_(std::make_unique<Impl>(std::move(connect))) {}
+ML::ML(Connect connect, const MLOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(connect), options)) {}
 
 ML::~ML() {
   if (impl_->session != nullptr) impl_->session->End("the ML was destroyed");
@@ -44,7 +47,9 @@ Future<std::shared_ptr<Context>> ML::CreateContext(const ContextOptions& options
   if (!session.ok()) {
     return Future<std::shared_ptr<Context>>::Ready(std::move(session).error());
   }
-  return (*session)->CreateContext(options);
+  const LimitSet limits =
+      impl_->options.restrict_to_required_limits ? LimitSet::kRequired : LimitSet::kAllowed;
+  return (*session)->CreateContext(options, limits);
 }
 
 int ML::event_descriptor() const { return impl_->events->descriptor(); }

@@ -39,10 +39,18 @@ class Connect {
   std::shared_ptr<State> state_;
 };
 
+// What an embedder decides for all contexts, and a page cannot.
+struct MLOptions {
+  // opSupportLimits() answers, and builders and contexts accept, no more than the draft requires of
+  // every implementation: data types, ranks up to 5, tensors of limits::kBindingBytesMax. A page
+  // then learns nothing about the machine from them.
+  bool restrict_to_required_limits = false;
+};
+
 // Not thread-safe: one thread uses an ML and all that comes from it. Several may exist.
 class ML {
  public:
-  explicit ML(Connect connect);
+  explicit ML(Connect connect, const MLOptions& options = {});
   // Contexts that are still referenced become lost.
   ~ML();
   ML(const ML&) = delete;

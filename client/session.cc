@@ -72,7 +72,8 @@ Result<std::shared_ptr<Session>> Session::Start(std::unique_ptr<ipc::Channel> ch
   return session;
 }
 
-Future<std::shared_ptr<Context>> Session::CreateContext(const ContextOptions& options) {
+Future<std::shared_ptr<Context>> Session::CreateContext(const ContextOptions& options,
+                                                        LimitSet limits) {
   using Created = Future<std::shared_ptr<Context>>;
   if (auto room = connection_->CheckRoom(); !room.ok()) {
     return Created::Ready(std::move(room).error());
@@ -83,7 +84,7 @@ Future<std::shared_ptr<Context>> Session::CreateContext(const ContextOptions& op
   }
   auto handle = handles_.Allocate();
   if (!handle.ok()) return Created::Ready(std::move(handle).error());
-  auto context = std::make_shared<ContextImpl>(shared_from_this(), events_, *handle);
+  auto context = std::make_shared<ContextImpl>(shared_from_this(), events_, *handle, limits);
   contexts_.push_back(context.get());
   Created future;
   pending_contexts_.emplace(handle->Pack(), PendingContext{std::move(context), future});
@@ -160,7 +161,7 @@ void Session::OnContextCreated(const ipc::ContextCreated& message) {
   PendingContext creation = std::move(entry->second);
   pending_contexts_.erase(entry);
   if (message.error) {
-    creation.future.Resolve(*message.error);
+    creation.future.Resolve(AsCallersError(*message.error));
     return;
   }
   creation.context->Begin(message);

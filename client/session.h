@@ -44,7 +44,7 @@ class Session : public std::enable_shared_from_this<Session> {
                                                 std::shared_ptr<EventQueue> events,
                                                 const Connection::Options& options = {});
 
-  Future<std::shared_ptr<Context>> CreateContext(const ContextOptions& options);
+  Future<std::shared_ptr<Context>> CreateContext(const ContextOptions& options, LimitSet limits);
 
   // For contexts and what they own.
   Result<webnnd::ipc::Handle> AllocateHandle() { return handles_.Allocate(); }

@@ -109,6 +109,30 @@ TEST_F(ContextTest, CreateTensorThatTheServiceRefuses_RejectsAndDestroysTheError
   EXPECT_EQ(service_.Expect<ipc::DestroyTensor>().tensor, create.tensor);
 }
 
+TEST_F(ContextTest, RefusalByTheService_IsNoTypeError) {
+  auto future = context_->CreateTensor(Float32(4));
+  auto create = service_.Expect<ipc::CreateTensor>();
+  service_.Send(ipc::TensorCreated{create.tensor, webnnd::ValidationError("it is odd")});
+  const Error error = ErrorOf(ml_->Wait(future));
+  EXPECT_EQ(error.message(), "it is odd");
+  EXPECT_EQ(ExceptionName(Method::kCreateTensor, error.cause()), "UnknownError");
+
+  service_.Expect<ipc::DestroyTensor>();
+  auto tensor = MakeTensor(*context_, Float32(1));
+  auto read = context_->ReadTensor(*tensor);
+  auto asked = service_.Expect<ipc::ReadTensor>();
+  service_.Send(ipc::TensorRead{asked.request, webnnd::ValidationError("it is odd"), 0, {}});
+  EXPECT_EQ(ExceptionName(Method::kReadTensor, ErrorOf(ml_->Wait(read)).cause()), "UnknownError");
+
+  auto context = ml_->CreateContext();
+  ipc::ContextCreated answer{};
+  answer.context = service_.Expect<ipc::CreateContext>().context;
+  answer.error = webnnd::ValidationError("it is odd");
+  service_.Send(answer);
+  EXPECT_EQ(ExceptionName(Method::kCreateContext, ErrorOf(ml_->Wait(context)).cause()),
+            "NotSupportedError");
+}
+
 TEST_F(ContextTest, CreateTensorWithBadDescriptor_RejectsAtOnce) {
   for (const Shape& shape : {Shape{0}, Shape(9, 1), Shape{1u << 30, 1u << 30}, Shape{1u << 26}}) {
     auto future = context_->CreateTensor({OperandDataType::kFloat32, shape});

@@ -381,5 +381,80 @@ TEST_F(GraphBuilderTest, LostWhileBuilding_Rejects) {
   EXPECT_EQ(ErrorOf(ml_->Wait(future)).cause(), Cause::kDeviceLost);
 }
 
+// --- Limits -------------------------------------------------------------------------------------
+
+TEST_F(GraphBuilderTest, ResultBeyondTheDevicesLimit_IsRefusedByOperatorAndLabel) {
+  Operand x = Input("x", 1);
+  const auto elements = static_cast<uint32_t>(kTensorBytesMax / 4);
+  EXPECT_TRUE(builder_->Expand(x, {elements}).ok());
+  EXPECT_EQ(ErrorOf(builder_->Expand(x, {elements + 1}, {.label = "wide"})).message(),
+            "[wide] expand: the bytes (67108868) of float32[16777217] exceed the device's limit "
+            "(67108864)");
+}
+
+class RestrictedGraphBuilderTest : public GraphBuilderTest {
+ protected:
+  RestrictedGraphBuilderTest() {
+    ml_ = std::make_unique<ML>(webnn::Connect::InProcess(service_),
+                               MLOptions{.restrict_to_required_limits = true});
+  }
+};
+
+TEST_F(RestrictedGraphBuilderTest, SupportLimits_AreWhatTheDraftRequires) {
+  const OpSupportLimits& limits = context_->op_support_limits();
+  EXPECT_EQ(limits.input.types.ToString(), "float32, float16, int32, int8, uint8");
+  EXPECT_EQ(limits.input.rank_max, 5u);
+  const auto& abs = limits.operators[static_cast<size_t>(OperatorKind::kAbs)];
+  EXPECT_EQ(abs.members[0].limits.types.ToString(), "float32, float16, int32");
+}
+
+TEST_F(RestrictedGraphBuilderTest, WhatTheDraftRequires_IsTaken) {
+  auto x = builder_->Input("x", OperandDataType::kFloat32, {1, 1, 1, 1, 4});
+  ASSERT_TRUE(x.ok());
+  EXPECT_TRUE(builder_->Abs(*x).ok());
+  EXPECT_TRUE(builder_->Cast(*x, OperandDataType::kInt8).ok());
+  EXPECT_TRUE(builder_->Constant(OperandDataType::kInt32, Number{1.0}).ok());
+}
+
+TEST_F(RestrictedGraphBuilderTest, WhatTheDraftOnlyAllows_IsRefused) {
+  EXPECT_EQ(
+      ErrorOf(builder_->Input("x", OperandDataType::kInt64, {4})).message(),
+      "the data type (int64) is not one of the supported ones (float32, float16, int32, int8, "
+      "uint8)");
+  EXPECT_EQ(ErrorOf(builder_->Input("x", OperandDataType::kFloat32, Shape(6, 1))).message(),
+            "the rank (6) of the shape is not in the supported range (0 to 5)");
+  EXPECT_EQ(ErrorOf(builder_->Constant(OperandDataType::kUint64, Number{1.0})).cause(),
+            Cause::kValidation);
+  EXPECT_EQ(ErrorOf(builder_->Constant(OperandDataType::kUint32, {1}, Pattern(4))).cause(),
+            Cause::kValidation);
+  EXPECT_EQ(ErrorOf(context_->CreateTensor({OperandDataType::kInt64, {1}})).cause(),
+            Cause::kValidation);
+  auto bytes = builder_->Input("bytes", OperandDataType::kInt8, {4});
+  ASSERT_TRUE(bytes.ok());
+  EXPECT_EQ(ErrorOf(builder_->Abs(*bytes)).message(),
+            "abs: the data type of input (int8) is not one of its allowed data types (float32, "
+            "float16, int32)");
+  EXPECT_EQ(ErrorOf(builder_->Reshape(*bytes, {1, 1, 1, 1, 1, 4})).message(),
+            "reshape: the rank of output (6) is not in its allowed range (0 to 5)");
+  EXPECT_EQ(ErrorOf(builder_->Cast(*bytes, OperandDataType::kInt64)).message(),
+            "cast: the data type of output (int64) is not one of its allowed data types (float32, "
+            "float16, int32, int8, uint8)");
+}
+
+// --- What the service refuses -------------------------------------------------------------------
+
+TEST_F(GraphBuilderTest, RefusalByTheService_IsAFailedBuildAndNoTypeError) {
+  auto sum = builder_->Add(Input("x"), Input("y"));
+  auto future = builder_->Build({{"out", *sum}});
+  Sent sent = TakeBuild();
+  service_.Send(ipc::GraphBuilt{sent.build.graph, webnnd::ValidationError("it is odd"), 0});
+  const Error error = ErrorOf(ml_->Wait(future));
+  EXPECT_EQ(error.message(), "it is odd");
+  EXPECT_EQ(ExceptionName(Method::kBuild, error.cause()), "OperationError");
+  // What the builder finds itself stays a TypeError.
+  GraphBuilder other(context_);
+  EXPECT_EQ(ExceptionName(Method::kBuild, ErrorOf(other.Build({})).cause()), "TypeError");
+}
+
 }  // namespace
 }  // namespace webnn::test
