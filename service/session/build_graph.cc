@@ -21,23 +21,24 @@ uint64_t DeviceBytesOf(const Plan& plan) {
 // Runs plans for constant folding, with the kernels of the device. Its results live as long as it.
 class DeviceEvaluator : public ConstantEvaluator {
  public:
-  DeviceEvaluator(std::shared_ptr<Device> device, std::shared_ptr<DeviceQuota> quota,
-                  std::vector<std::shared_ptr<Buffer>> buffers)
-      : device_(std::move(device)), quota_(std::move(quota)), buffers_(std::move(buffers)) {}
+  // `request` outlives it.
+  DeviceEvaluator(const BuildRequest& request, std::vector<std::shared_ptr<Buffer>> buffers)
+      : request_(request), buffers_(std::move(buffers)) {}
 
   Result<uint32_t> Evaluate(const Plan& plan,
                             const std::vector<uint32_t>& constant_buffers) override {
     CHECK(plan.output_bytes.size() == 1);
     if (timeline_ == nullptr) {
-      ASSIGN_OR_RETURN(timeline_, Timeline::Create(device_));
+      ASSIGN_OR_RETURN(timeline_, Timeline::Create(request_.device));
     }
     ASSIGN_OR_RETURN(DeviceQuota::Reservation temporaries,
-                     DeviceQuota::Reserve(quota_, DeviceBytesOf(plan)));
-    ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
-                     Executable::Create(device_, plan, Select(constant_buffers)));
+                     DeviceQuota::Reserve(request_.quota, DeviceBytesOf(plan)));
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<Executable> executable,
+        Executable::Create(request_.device, plan, Select(constant_buffers), request_.cancelled));
     // A graph can fold one constant many times over, so the results count like any other memory.
     ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output,
-                     AllocateWithinQuota(*device_, quota_, plan.output_bytes[0]));
+                     AllocateWithinQuota(*request_.device, request_.quota, plan.output_bytes[0]));
     ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
                      Binding::Create(std::move(executable), {}, {output}));
     TRY(timeline_->Dispatch(std::move(binding)));
@@ -55,8 +56,7 @@ class DeviceEvaluator : public ConstantEvaluator {
   }
 
  private:
-  std::shared_ptr<Device> device_;
-  std::shared_ptr<DeviceQuota> quota_;
+  const BuildRequest& request_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
   std::unique_ptr<Timeline> timeline_;
 };
@@ -72,16 +72,16 @@ Status Build(BuildRequest& request) {
   for (const Graph::Output& output : checked.outputs) {
     graph.outputs.push_back({output.name, checked.values[output.value].descriptor});
   }
-  DeviceEvaluator evaluator(request.device, request.quota, std::move(buffers));
+  DeviceEvaluator evaluator(request, std::move(buffers));
   ASSIGN_OR_RETURN(
       CompiledGraph compiled,
       CompileGraph(std::move(checked), {.constant_folding = graph.context->options.constant_folding,
                                         .evaluator = &evaluator}));
   ASSIGN_OR_RETURN(DeviceQuota::Reservation reservation,
                    DeviceQuota::Reserve(request.quota, DeviceBytesOf(compiled.plan)));
-  ASSIGN_OR_RETURN(graph.executable,
-                   Executable::Create(request.device, std::move(compiled.plan),
-                                      evaluator.Select(compiled.constant_buffers)));
+  ASSIGN_OR_RETURN(graph.executable, Executable::Create(request.device, std::move(compiled.plan),
+                                                        evaluator.Select(compiled.constant_buffers),
+                                                        request.cancelled));
   // Only now: a graph that failed lives on under its handle, and holds nothing.
   graph.reservation = std::move(reservation);
   return {};

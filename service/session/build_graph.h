@@ -2,6 +2,7 @@
 #ifndef WEBNND_SERVICE_SESSION_BUILD_GRAPH_H_
 #define WEBNND_SERVICE_SESSION_BUILD_GRAPH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,8 @@ struct BuildRequest {
   std::vector<ipc::GraphOutput> outputs;
   std::shared_ptr<DeviceQuota> quota;
   std::shared_ptr<Device> device;
+  // Becomes true when nobody waits for the graph any more.
+  const std::atomic<bool>* cancelled;
   // The builder's constants in their order, or why the build cannot be.
   Result<std::vector<std::shared_ptr<Buffer>>> constants;
 };

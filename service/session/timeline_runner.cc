@@ -331,7 +331,7 @@ void TimelineRunner::Build(std::shared_ptr<BuilderObject> builder,
                            std::vector<ipc::GraphOutput> outputs) {
   auto request = std::make_shared<BuildRequest>(
       BuildRequest{std::move(builder), graph, std::move(inputs), std::move(outputs), quota_,
-                   nullptr, InternalError("the build has not begun")});
+                   nullptr, &stopping_, InternalError("the build has not begun")});
   // Through the timeline, so that the constants' uploads have been submitted before it starts.
   Post(graph->context, [this, request] {
     ContextObject& context = *request->graph->context;

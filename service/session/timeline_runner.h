@@ -30,7 +30,8 @@ class TimelineRunner {
   // `devices`: those that contexts may be made on, in order of preference.
   TimelineRunner(std::vector<std::shared_ptr<Device>> devices, std::shared_ptr<DeviceQuota> quota,
                  Outbox& outbox);
-  // Drops what waits, and returns when no thread of it runs any more.
+  // Drops what waits, and returns when no thread of it runs any more: a build ends before its next
+  // pipeline.
   ~TimelineRunner();
 
   void CreateContext(std::shared_ptr<ContextObject> context);

@@ -3,6 +3,7 @@
 #ifndef WEBNND_SERVICE_VULKAN_DEVICE_H_
 #define WEBNND_SERVICE_VULKAN_DEVICE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,9 +81,11 @@ class Executable {
  public:
   virtual ~Executable() = default;
   // Compiles every pipeline and warms it with an empty dispatch, so that no dispatch pays for it.
-  // `constants` in the plan's order.
+  // `constants` in the plan's order. Where `cancelled` becomes true, it gives up before the next
+  // pipeline (InvalidState): together they may take seconds.
   static Result<std::shared_ptr<Executable>> Create(std::shared_ptr<Device> device, Plan plan,
-                                                    std::vector<std::shared_ptr<Buffer>> constants);
+                                                    std::vector<std::shared_ptr<Buffer>> constants,
+                                                    const std::atomic<bool>* cancelled = nullptr);
   virtual const Plan& plan() const = 0;
   virtual uint64_t device_bytes() const = 0;  // Arena and parameters, without constants.
 };

@@ -8,14 +8,16 @@
 namespace webnnd::service {
 
 Result<std::shared_ptr<Executable>> Executable::Create(
-    std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants) {
+    std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants,
+    const std::atomic<bool>* cancelled) {
   auto executable =
       std::make_shared<ExecutableImpl>(device->impl().shared_from_this(), std::move(plan));
-  TRY(executable->Prepare(constants));
+  TRY(executable->Prepare(constants, cancelled));
   return std::shared_ptr<Executable>(std::move(executable));
 }
 
-Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& constants) {
+Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& constants,
+                               const std::atomic<bool>* cancelled) {
   TRY(AdoptConstants(constants));
   TRY(CheckCalls());
   if (plan_.arena_bytes > 0) {
@@ -23,7 +25,7 @@ Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& const
     arena_->ShareWithDevice();
   }
   TRY(WriteParameters());
-  return CompilePipelines();
+  return CompilePipelines(cancelled);
 }
 
 uint64_t ExecutableImpl::device_bytes() const {
@@ -124,8 +126,9 @@ Status ExecutableImpl::WriteParameters() {
   return {};
 }
 
-Status ExecutableImpl::CompilePipelines() {
+Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {
   for (const KernelCall& call : plan_.calls) {
+    if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
     Result<std::shared_ptr<Pipeline>> pipeline =
         device_->pipelines().Get({call.shader, call.specialization});
     if (!pipeline.ok()) {

@@ -2,6 +2,7 @@
 #ifndef WEBNND_SERVICE_VULKAN_EXECUTABLE_IMPL_H_
 #define WEBNND_SERVICE_VULKAN_EXECUTABLE_IMPL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,7 +17,8 @@ class ExecutableImpl : public Executable {
   ExecutableImpl(std::shared_ptr<DeviceImpl> device, Plan plan)
       : device_(std::move(device)), plan_(std::move(plan)) {}
 
-  Status Prepare(const std::vector<std::shared_ptr<Buffer>>& constants);
+  Status Prepare(const std::vector<std::shared_ptr<Buffer>>& constants,
+                 const std::atomic<bool>* cancelled);
 
   const Plan& plan() const override { return plan_; }
   uint64_t device_bytes() const override;
@@ -35,7 +37,7 @@ class ExecutableImpl : public Executable {
   Status CheckCalls() const;
   Status CheckBuffer(const BufferRef& buffer) const;
   Status WriteParameters();
-  Status CompilePipelines();
+  Status CompilePipelines(const std::atomic<bool>* cancelled);
 
   std::shared_ptr<DeviceImpl> device_;
   Plan plan_;

@@ -38,6 +38,15 @@ TEST_F(DispatchTest, WriteDispatchRead_AreOrdered) {
   }
 }
 
+TEST_F(DispatchTest, CancelledExecutable_IsRefused) {
+  std::atomic<bool> cancelled = false;
+  EXPECT_TRUE(Executable::Create(device_, IncrementPlan(100), {}, &cancelled).ok());
+  cancelled = true;
+  auto executable = Executable::Create(device_, IncrementPlan(100), {}, &cancelled);
+  ASSERT_FALSE(executable.ok());
+  EXPECT_EQ(executable.error().cause(), Cause::kInvalidState);
+}
+
 TEST_F(DispatchTest, ThousandInPlaceDispatches_ArePipelinedInOrder) {
   auto timeline = MakeTimeline();
   auto tensor = Allocate(4096);
