@@ -11,14 +11,14 @@
 
 namespace webnnd::service {
 
-// Runs a plan without inputs and with one output, once: what folding needs of the executor.
+// Runs a plan without inputs, once: what folding needs of the executor.
 class ConstantEvaluator {
  public:
   virtual ~ConstantEvaluator() = default;
-  // `constant_buffers` are GraphConstant::buffer values, in the plan's order. The answer is one
-  // too.
-  virtual Result<uint32_t> Evaluate(const Plan& plan,
-                                    const std::vector<uint32_t>& constant_buffers) = 0;
+  // `constant_buffers` are GraphConstant::buffer values, in the plan's order. So is the answer, in
+  // the order of the outputs.
+  virtual Result<std::vector<uint32_t>> Evaluate(const Plan& plan,
+                                                 const std::vector<uint32_t>& constant_buffers) = 0;
 };
 
 struct CompileOptions {

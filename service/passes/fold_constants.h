@@ -7,7 +7,8 @@
 namespace webnnd::service {
 
 // An operator whose operands are all constants becomes a constant, computed by the same kernels,
-// where that is no larger than what it replaces. Never dequantizeLinear: weights stay packed.
+// where that is no larger than what it replaces; all of them in one run. What only folded operators
+// use is not kept. Never dequantizeLinear: weights stay packed.
 // reshape and identity of a constant share its bytes.
 Status FoldConstants(Graph& graph, ConstantEvaluator& evaluator);
 

@@ -25,28 +25,29 @@ class DeviceEvaluator : public ConstantEvaluator {
   DeviceEvaluator(const BuildRequest& request, std::vector<std::shared_ptr<Buffer>> buffers)
       : request_(request), buffers_(std::move(buffers)) {}
 
-  Result<uint32_t> Evaluate(const Plan& plan,
-                            const std::vector<uint32_t>& constant_buffers) override {
-    CHECK(plan.output_bytes.size() == 1);
-    if (timeline_ == nullptr) {
-      ASSIGN_OR_RETURN(timeline_, Timeline::Create(request_.device));
-    }
+  Result<std::vector<uint32_t>> Evaluate(const Plan& plan,
+                                         const std::vector<uint32_t>& constant_buffers) override {
     ASSIGN_OR_RETURN(DeviceQuota::Reservation temporaries,
                      DeviceQuota::Reserve(request_.quota, DeviceBytesOf(plan)));
     ASSIGN_OR_RETURN(
         std::shared_ptr<Executable> executable,
         Executable::Create(request_.device, plan, Select(constant_buffers), request_.cancelled));
-    // A graph can fold one constant many times over, so the results count like any other memory.
-    ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output,
-                     AllocateWithinQuota(*request_.device, request_.quota, plan.output_bytes[0]));
+    std::vector<uint32_t> indices;
+    std::vector<std::shared_ptr<Buffer>> outputs;
+    for (uint64_t bytes : plan.output_bytes) {
+      // A graph can fold one constant many times over, so the results count like any other memory.
+      ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output,
+                       AllocateWithinQuota(*request_.device, request_.quota, bytes));
+      outputs.push_back(output);
+      indices.push_back(static_cast<uint32_t>(buffers_.size()));
+      buffers_.push_back(std::move(output));
+    }
     ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
-                     Binding::Create(std::move(executable), {}, {output}));
-    TRY(timeline_->Dispatch(std::move(binding)));
-    // Before the next one: a graph can fold very often, and each time holds temporaries till then.
-    TRY(timeline_->WaitIdle());
-    auto index = static_cast<uint32_t>(buffers_.size());
-    buffers_.push_back(std::move(output));
-    return index;
+                     Binding::Create(std::move(executable), {}, std::move(outputs)));
+    ASSIGN_OR_RETURN(std::unique_ptr<Timeline> timeline, Timeline::Create(request_.device));
+    TRY(timeline->Dispatch(std::move(binding)));
+    TRY(timeline->WaitIdle());
+    return indices;
   }
 
   std::vector<std::shared_ptr<Buffer>> Select(const std::vector<uint32_t>& indices) const {
@@ -58,7 +59,6 @@ class DeviceEvaluator : public ConstantEvaluator {
  private:
   const BuildRequest& request_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
-  std::unique_ptr<Timeline> timeline_;
 };
 
 Status Build(BuildRequest& request) {

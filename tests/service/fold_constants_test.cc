@@ -15,18 +15,21 @@ using webidl::OperatorKind;
 // Notes what it is asked for, and answers with new buffers.
 class FakeEvaluator : public ConstantEvaluator {
  public:
-  Result<uint32_t> Evaluate(const Plan& plan,
-                            const std::vector<uint32_t>& constant_buffers) override {
+  Result<std::vector<uint32_t>> Evaluate(const Plan& plan,
+                                         const std::vector<uint32_t>& constant_buffers) override {
     if (fails) return OutOfMemoryError("no memory is left");
     EXPECT_TRUE(plan.input_bytes.empty());
-    EXPECT_EQ(plan.output_bytes.size(), 1u);
     EXPECT_EQ(plan.constant_bytes.size(), constant_buffers.size());
     asked.push_back(constant_buffers);
-    return next_buffer++;
+    kernels.push_back(plan.calls.size() - plan.copy_count);
+    std::vector<uint32_t> buffers;
+    for (size_t i = 0; i < plan.output_bytes.size(); ++i) buffers.push_back(next_buffer++);
+    return buffers;
   }
 
   bool fails = false;
   std::vector<std::vector<uint32_t>> asked;
+  std::vector<size_t> kernels;  // Each time.
   uint32_t next_buffer = 100;
 };
 
@@ -107,9 +110,48 @@ TEST(FoldConstants, Chain_IsFoldedWhole) {
   ValueId sum = maker.Node(OperatorKind::kAdd, {negative, a})[0];
   maker.graph.outputs.push_back({"y", sum});
   maker.Fold();
-  EXPECT_EQ(maker.evaluator.asked, (std::vector<std::vector<uint32_t>>{{1}, {100, 1}}));
+  EXPECT_EQ(maker.evaluator.asked, (std::vector<std::vector<uint32_t>>{{1}}));
+  EXPECT_EQ(maker.evaluator.kernels, std::vector<size_t>{2});
   EXPECT_TRUE(maker.graph.nodes.empty());
+  EXPECT_EQ(maker.BufferOf(sum), 100u);
+}
+
+TEST(FoldConstants, SeveralResultsThatAreNeeded_ComeOfOneRun) {
+  GraphMaker maker;
+  ValueId a = maker.Constant({4}, 1);
+  ValueId negative = maker.Node(OperatorKind::kNeg, {a})[0];
+  ValueId unneeded = maker.Node(OperatorKind::kAbs, {negative})[0];
+  ValueId sum = maker.Node(OperatorKind::kAdd, {unneeded, a})[0];
+  ValueId input = maker.Input({4});
+  ValueId y = maker.Node(OperatorKind::kMul, {input, negative})[0];
+  ValueId z = maker.Node(OperatorKind::kMul, {y, sum})[0];
+  maker.graph.outputs.push_back({"z", z});
+  maker.graph.outputs.push_back({"sum", sum});
+  maker.Fold();
+  EXPECT_EQ(maker.evaluator.asked, (std::vector<std::vector<uint32_t>>{{1}}));
+  EXPECT_EQ(maker.BufferOf(negative), 100u);
   EXPECT_EQ(maker.BufferOf(sum), 101u);
+  EXPECT_EQ(maker.BufferOf(unneeded), 0u);
+  ASSERT_EQ(maker.graph.nodes.size(), 2u);
+  EXPECT_EQ(maker.graph.values[y].index, 0u);
+  EXPECT_EQ(maker.graph.values[z].index, 1u);
+}
+
+TEST(FoldConstants, ReshapeOfWhatWasFolded_SharesItsBytes) {
+  GraphMaker maker;
+  ValueId a = maker.Constant({4}, 1);
+  ValueId negative = maker.Node(OperatorKind::kNeg, {a})[0];
+  ValueId square =
+      maker.Node(OperatorKind::kReshape, {negative}, webidl::ReshapeAttributes{{2, 2}})[0];
+  ValueId absolute = maker.Node(OperatorKind::kAbs, {square})[0];
+  maker.graph.outputs = {{"x", negative}, {"y", square}, {"z", absolute}};
+  maker.Fold();
+  EXPECT_EQ(maker.evaluator.asked, (std::vector<std::vector<uint32_t>>{{1}}));
+  EXPECT_EQ(maker.BufferOf(negative), 100u);
+  EXPECT_EQ(maker.BufferOf(square), 100u);
+  EXPECT_EQ(maker.BufferOf(absolute), 101u);
+  EXPECT_EQ(maker.graph.constants[maker.graph.values[square].index].descriptor.shape(),
+            (webidl::Shape{2, 2}));
 }
 
 TEST(FoldConstants, ReshapeAndIdentity_ShareTheBytes) {
@@ -117,6 +159,7 @@ TEST(FoldConstants, ReshapeAndIdentity_ShareTheBytes) {
   ValueId a = maker.Constant({4}, 7);
   ValueId square = maker.Node(OperatorKind::kReshape, {a}, webidl::ReshapeAttributes{{2, 2}})[0];
   ValueId same = maker.Node(OperatorKind::kIdentity, {square})[0];
+  maker.graph.outputs.push_back({"y", same});
   maker.Fold();
   EXPECT_TRUE(maker.evaluator.asked.empty());
   EXPECT_EQ(maker.BufferOf(same), 7u);
@@ -164,7 +207,8 @@ TEST(FoldConstants, OperatorWithSeveralResults_IsLeft) {
 TEST(FoldConstants, EvaluatorThatFails_FailsTheBuild) {
   GraphMaker maker;
   maker.evaluator.fails = true;
-  maker.Node(OperatorKind::kNeg, {maker.Constant({4}, 1)});
+  ValueId y = maker.Node(OperatorKind::kNeg, {maker.Constant({4}, 1)})[0];
+  maker.graph.outputs.push_back({"y", y});
   Status status = FoldConstants(maker.graph, maker.evaluator);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().cause(), Cause::kOutOfMemory);
