@@ -38,6 +38,10 @@ TEST(Distance, NaN_MatchesOnlyNaN) {
     EXPECT_EQ(Float32(metric, 1, kNan), kInfinity);
     EXPECT_EQ(Distance(OperandDataType::kFloat16, metric, 0x7e01, 0x7e00), 0);
     EXPECT_EQ(Distance(OperandDataType::kFloat16, metric, 0x7c00, 0x7e00), kInfinity);
+    // Expected by the suite, 0x7c00 stands for NaN too.
+    EXPECT_EQ(Distance(OperandDataType::kFloat16, metric, 0x7e00, 0x7c00), 0);
+    EXPECT_EQ(Distance(OperandDataType::kFloat16, metric, 0x7e00, 0xfc00), kInfinity);
+    EXPECT_EQ(Distance(OperandDataType::kFloat16, metric, 0x7c00, 0x7c00), 0);
   }
 }
 
