@@ -3,7 +3,7 @@
 import {spawn} from 'node:child_process';
 import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {availableParallelism, tmpdir} from 'node:os';
-import {basename, dirname, join, resolve} from 'node:path';
+import {basename, dirname, join, relative, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {parseArgs} from 'node:util';
 
@@ -21,7 +21,7 @@ const USAGE = `usage: node tests/wpt/run.mjs --wpt DIR [OPTION]... [FILE]...
   --jobs N        processes at a time (default: the cores)
   --patience X    multiplies the time limits of the tests, 10 s or 60 s a file (default: 2)
   --verbose       names the listed failures too
-FILE is a path below DIR/webnn; without any: conformance_tests, validation_tests and idlharness.
+FILE is a path, or one below DIR/webnn; without any: conformance_tests, validation_tests and idlharness.
 Exits 1 when a subtest fails that is not listed in expectations.mjs.`;
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -48,8 +48,23 @@ function readOptions() {
     console.error(USAGE);
     process.exit(values.help ? 0 : 2);
   }
-  return {...values, wpt: resolve(values.wpt), jobs: Number(values.jobs),
-          patience: Number(values.patience), files: positionals};
+  const wpt = resolve(values.wpt);
+  if (!existsSync(join(wpt, 'resources/testharness.js'))) {
+    console.error(`no web-platform-tests there (${wpt}/resources/testharness.js is missing)`);
+    process.exit(2);
+  }
+  return {...values, wpt, jobs: Number(values.jobs), patience: Number(values.patience),
+          files: positionals.map((file) => belowWebnn(wpt, file))};
+}
+
+function belowWebnn(wpt, file) {
+  const webnn = join(wpt, 'webnn');
+  const path = [join(webnn, file), join(wpt, file), resolve(file)].find(existsSync);
+  if (path === undefined) {
+    console.error(`no such test (${file})`);
+    process.exit(2);
+  }
+  return relative(webnn, path);
 }
 
 function defaultFiles(root) {
@@ -109,8 +124,7 @@ async function runAll(jobs, parallel) {
 }
 
 const options = readOptions();
-const files = options.files.length > 0 ?
-    options.files.map((file) => file.replace(/^\/?webnn\//, '')) : defaultFiles(options.wpt);
+const files = options.files.length > 0 ? options.files : defaultFiles(options.wpt);
 const jobs = files.flatMap((file) => jobsOf(file, options));
 const stopDaemon = options.webnnd && !process.env.WEBNND_SOCKET ?
     await startDaemon(options.webnnd) : () => {};

@@ -54,6 +54,19 @@ test('Run.EachVariant_IsARunOfItsOwn', () => {
   assert.equal(totals.conformance_tests.gpu.unexpected, 1);
 });
 
+test('Run.PathFromHereOrFromTheSuite_NamesTheSameFile', () => {
+  const file = 'conformance_tests/fetches.https.any.js';
+  for (const path of [`webnn/${file}`, join(HERE, 'testdata/suite/webnn', file)]) {
+    assert.equal(run(path).results[0].file, file);
+  }
+});
+
+test('Run.NoSuiteOrNoFile_SaysSo', () => {
+  const start = (...args) => spawnSync(process.execPath, [join(HERE, 'run.mjs'), ...args]);
+  assert.equal(start('--wpt', folder).status, 2);
+  assert.equal(start('--wpt', join(HERE, 'testdata/suite'), 'none.any.js').status, 2);
+});
+
 test('Run.ChosenVariant_LeavesOutTheOthers', () => {
   const {results} = run('--variant', 'cpu', 'conformance_tests/mixed.https.any.js');
   assert.deepEqual(results.map(({variant}) => variant), ['?cpu']);
