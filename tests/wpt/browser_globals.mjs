@@ -17,9 +17,9 @@ function defineGlobal(name, value) {
   Object.defineProperty(globalThis, name, {value, writable: true, configurable: true});
 }
 
-// Navigator with the mixin NavigatorML, as WebIDL lays out an interface.
-function makeNavigator(ml) {
-  class Navigator {}
+// Navigator, or WorkerNavigator, with the mixin NavigatorML, as WebIDL lays out an interface.
+function makeNavigator(name, ml) {
+  const Navigator = {[name]: class {}}[name];
   const navigator = new Navigator();
   const mixin = {
     get ml() {
@@ -29,8 +29,8 @@ function makeNavigator(ml) {
   };
   Object.defineProperty(Navigator.prototype, 'ml', Object.getOwnPropertyDescriptor(mixin, 'ml'));
   Object.defineProperty(Navigator.prototype, Symbol.toStringTag,
-                        {value: 'Navigator', configurable: true});
-  defineGlobal('Navigator', Navigator);
+                        {value: name, configurable: true});
+  defineGlobal(name, Navigator);
   defineGlobal('navigator', navigator);
 }
 
@@ -44,17 +44,38 @@ function forwardFailures(target) {
   });
 }
 
+function defineScope(scope) {
+  defineGlobal('self', globalThis);
+  defineGlobal('GLOBAL', {
+    isWindow: () => scope === 'window',
+    isWorker: () => scope === 'worker',
+    isShadowRealm: () => false,
+  });
+  if (scope === 'window') {
+    defineGlobal('window', globalThis);
+    defineGlobal('Window', class Window {});
+  } else {
+    defineGlobal('DedicatedWorkerGlobalScope', class {
+      static [Symbol.hasInstance](value) {
+        return value === globalThis;
+      }
+    });
+    // For the page that started the worker; results are taken from the harness's callbacks.
+    defineGlobal('postMessage', () => {});
+  }
+}
+
 /**
- * @param {{url: URL, readFile: function(string): (string|null), webnn: Object}} options `readFile`
- *     gives the text behind an absolute path of the suite, or null; `webnn` holds `ml` and the
- *     interface objects.
+ * @param {{url: URL, scope: 'window'|'worker', readFile: function(string): (string|null),
+ *     webnn: Object}} options `readFile` gives the text behind an absolute path of the suite, or
+ *     null; `webnn` holds `ml` and the interface objects.
  */
-export function installBrowserGlobals({url, readFile, webnn}) {
+export function installBrowserGlobals({url, scope, readFile, webnn}) {
   const {ml, ...interfaces} = webnn;
   for (const [name, value] of Object.entries(interfaces)) {
     if (/^ML/.test(name)) defineGlobal(name, value);
   }
-  makeNavigator(ml);
+  makeNavigator(scope === 'window' ? 'Navigator' : 'WorkerNavigator', ml);
 
   const target = new EventTarget();
   for (const method of ['addEventListener', 'removeEventListener', 'dispatchEvent']) {
@@ -62,14 +83,7 @@ export function installBrowserGlobals({url, readFile, webnn}) {
   }
   forwardFailures(target);
 
-  defineGlobal('self', globalThis);
-  defineGlobal('window', globalThis);
-  defineGlobal('Window', class Window {});
-  defineGlobal('GLOBAL', {
-    isWindow: () => true,
-    isWorker: () => false,
-    isShadowRealm: () => false,
-  });
+  defineScope(scope);
   addNewerJavaScript();
   defineGlobal('location', url);
   defineGlobal('isSecureContext', true);

@@ -1,9 +1,10 @@
 // Runs one variant of one test file in this process and reports to the parent over IPC:
 //   {type: 'started', name}, {type: 'subtest', name, status, message}, {type: 'complete', ...}.
-// Started by run.mjs alone.
+// For the scope 'worker' it does so in a thread. Started by job.mjs alone.
 
 import {pathToFileURL} from 'node:url';
 import vm from 'node:vm';
+import {Worker, isMainThread, parentPort} from 'node:worker_threads';
 
 import {installBrowserGlobals, suiteReader} from './browser_globals.mjs';
 import {parseMeta} from './meta.mjs';
@@ -13,10 +14,15 @@ const SUBTEST_STATUS = ['PASS', 'FAIL', 'TIMEOUT', 'NOTRUN', 'PRECONDITION_FAILE
 const HARNESS_STATUS = ['OK', 'ERROR', 'TIMEOUT', 'PRECONDITION_FAILED'];
 
 const job = JSON.parse(process.argv[2]);
-const webnn = await import(job.webnn.startsWith('/') ? pathToFileURL(job.webnn) : job.webnn);
 const readFile = suiteReader(job.root, job.replacements);
-const url = new URL(`https://web-platform.test${job.file}${job.variant}`);
-installBrowserGlobals({url, readFile, webnn: webnn.default ?? webnn});
+
+function report(message) {
+  if (!isMainThread) return parentPort.postMessage(message);
+  // The last message must be out before the process goes.
+  process.send(message, () => {
+    if (message.type === 'complete') process.exit(0);
+  });
+}
 
 function load(path) {
   const text = readFile(path);
@@ -27,26 +33,43 @@ function load(path) {
 
 function reportResults() {
   globalThis.add_test_state_callback((test) => {
-    if (test.phase === test.phases.INITIAL) process.send({type: 'started', name: test.name});
+    if (test.phase === test.phases.INITIAL) report({type: 'started', name: test.name});
   });
   globalThis.add_result_callback(({name, status, message}) => {
-    process.send({type: 'subtest', name, status: SUBTEST_STATUS[status], message});
+    report({type: 'subtest', name, status: SUBTEST_STATUS[status], message});
   });
   globalThis.add_completion_callback((tests, {status, message}) => {
-    // The last message must be out before the process goes.
-    process.send({type: 'complete', status: HARNESS_STATUS[status], message},
-                 () => process.exit(0));
+    report({type: 'complete', status: HARNESS_STATUS[status], message});
   });
 }
 
-const meta = parseMeta(readFile(job.file) ?? '');
-load('/resources/testharness.js');
-reportResults();
-try {
-  for (const script of meta.scripts) load(new URL(script, url).pathname);
-  load(job.file);
-} catch (error) {
-  globalThis.dispatchEvent(Object.assign(new Event('error'), {message: String(error), error}));
+async function runFile() {
+  const webnn = await import(job.webnn.startsWith('/') ? pathToFileURL(job.webnn) : job.webnn);
+  const url = new URL(`https://web-platform.test${job.file}${job.variant}`);
+  installBrowserGlobals({url, scope: job.scope, readFile, webnn: webnn.default ?? webnn});
+  load('/resources/testharness.js');
+  reportResults();
+  try {
+    for (const script of parseMeta(readFile(job.file) ?? '').scripts) {
+      load(new URL(script, url).pathname);
+    }
+    load(job.file);
+  } catch (error) {
+    globalThis.dispatchEvent(Object.assign(new Event('error'), {message: String(error), error}));
+  }
+  // In a worker the harness waits to be told that all tests are there.
+  if (job.scope === 'worker') globalThis.done();
+  // It has no limit of its own outside a page. Its timeout() keeps the results so far.
+  setTimeout(() => globalThis.timeout(), job.timeout_ms);
 }
-// The harness has no limit of its own outside a page. Its timeout() keeps the results so far.
-setTimeout(() => globalThis.timeout(), job.timeout_ms);
+
+function runInWorker() {
+  const worker = new Worker(new URL(import.meta.url), {argv: [JSON.stringify(job)]});
+  worker.on('message', report);
+}
+
+if (job.scope === 'worker' && isMainThread) {
+  runInWorker();
+} else {
+  await runFile();
+}

@@ -3,10 +3,15 @@
 const META_LINE = /^\/\/\s*META:\s*(\w+)=(.*)$/;
 const CODE_LINE = /^\s*[^\s/]/;
 
+// A dedicated worker is the only kind that there is here.
+function scopeName(name) {
+  return name.trim() === 'dedicatedworker' ? 'worker' : name.trim();
+}
+
 /**
  * @param {string} source The text of an `*.any.js` or `*.window.js` test.
  * @return {{scripts: string[], variants: string[], long: boolean, scopes: string[]}} `variants` are
- *     query strings; a file without any has the one variant ''.
+ *     query strings; a file without any has the one variant ''. `scopes` are of window and worker.
  */
 export function parseMeta(source) {
   const meta = {scripts: [], variants: [], long: false, scopes: ['window']};
@@ -18,7 +23,7 @@ export function parseMeta(source) {
     if (key === 'script') meta.scripts.push(value);
     if (key === 'variant') meta.variants.push(value);
     if (key === 'timeout') meta.long = value === 'long';
-    if (key === 'global') meta.scopes = value.split(',').map((scope) => scope.trim());
+    if (key === 'global') meta.scopes = value.split(',').map(scopeName);
   }
   if (meta.variants.length === 0) meta.variants.push('');
   return meta;

@@ -14,6 +14,7 @@ import {describe, summarize} from './summary.mjs';
 const USAGE = `usage: node tests/wpt/run.mjs --wpt DIR [OPTION]... [FILE]...
   --wpt DIR       a copy of web-platform-tests (its webnn, resources and interfaces folders)
   --variant D     cpu, gpu or npu; may be repeated (default: all that a file names)
+  --scope S       window (the default) or worker: a thread, for the files that ask for it
   --webnn MODULE  what provides navigator.ml (default: client/node of this tree)
   --webnnd PATH   a daemon to start once for all (default: WEBNND; without it each process has its own)
   --idl FILE      stands in for interfaces/webnn.idl of the suite
@@ -34,6 +35,7 @@ function readOptions() {
     options: {
       wpt: {type: 'string'},
       variant: {type: 'string', multiple: true, default: []},
+      scope: {type: 'string', default: 'window'},
       webnn: {type: 'string', default: join(HERE, '../../client/node/index.mjs')},
       webnnd: {type: 'string', default: process.env.WEBNND},
       idl: {type: 'string'},
@@ -79,9 +81,11 @@ function jobsOf(file, options) {
   const meta = parseMeta(readFileSync(join(options.wpt, 'webnn', file), 'utf8'));
   const wanted = (variant) => options.variant.length === 0 || deviceOfVariant(variant) === null ||
       options.variant.includes(deviceOfVariant(variant));
+  if (!meta.scopes.includes(options.scope)) return [];
   return meta.variants.filter(wanted).map((variant) => ({
     file: `/webnn/${file}`,
     variant,
+    scope: options.scope,
     root: options.wpt,
     webnn: existsSync(options.webnn) ? resolve(options.webnn) : options.webnn,
     replacements: options.idl ? {'/interfaces/webnn.idl': resolve(options.idl)} : {},

@@ -48,9 +48,10 @@ test('Run.EachVariant_IsARunOfItsOwn', () => {
   const {status, results, totals} = run('conformance_tests/mixed.https.any.js');
   assert.equal(status, 1);
   assert.deepEqual(results.map(({variant}) => variant), ['?cpu', '?gpu']);
-  assert.deepEqual(outcome(results[1]), [['passes', 'PASS'], ['fails', 'FAIL']]);
+  assert.deepEqual(outcome(results[1]),
+                   [['passes', 'PASS'], ['fails', 'FAIL'], ['is a window', 'PASS']]);
   assert.equal(results[1].subtests[1].message, 'wrong on gpu');
-  assert.equal(totals.conformance_tests.gpu.passed, 1);
+  assert.equal(totals.conformance_tests.gpu.passed, 2);
   assert.equal(totals.conformance_tests.gpu.unexpected, 1);
 });
 
@@ -70,6 +71,14 @@ test('Run.NoSuiteOrNoFile_SaysSo', () => {
 test('Run.ChosenVariant_LeavesOutTheOthers', () => {
   const {results} = run('--variant', 'cpu', 'conformance_tests/mixed.https.any.js');
   assert.deepEqual(results.map(({variant}) => variant), ['?cpu']);
+});
+
+test('Run.WorkerScope_RunsTheFilesThatAskForItInAThread', () => {
+  const {results} = run('--scope', 'worker', '--variant', 'gpu',
+                        'conformance_tests/mixed.https.any.js', 'conformance_tests/fetches.https.any.js');
+  assert.equal(results.length, 1);
+  assert.deepEqual(outcome(results[0]),
+                   [['passes', 'PASS'], ['fails', 'FAIL'], ['is a worker', 'PASS']]);
 });
 
 test('Run.Crash_IsCountedAndKeepsEarlierResults', () => {

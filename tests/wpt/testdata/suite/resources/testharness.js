@@ -28,6 +28,7 @@ scope.promise_test = (body, name) => {
   queue = queue.then(() => body()).then(() => finish(test, 0),
                                         (error) => finish(test, 1, error.message));
 };
+scope.done = () => {};
 scope.timeout = () => complete(2);
 scope.add_test_state_callback = (callback) => callbacks.state.push(callback);
 scope.add_result_callback = (callback) => callbacks.result.push(callback);
