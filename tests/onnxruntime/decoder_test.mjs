@@ -6,8 +6,7 @@ import {test} from 'node:test';
 
 import {assertClose, numbersOf, tolerance} from './compare.mjs';
 import {countCalls, createOnCpu, createOnWebNN, loadOnnxRuntime} from './environment.mjs';
-import {toFloat16} from './float16.mjs';
-import {DECODER, cacheNames, cacheShape, decoder} from './models.mjs';
+import {DECODER, asTensor, cacheNames, cacheShape, decoder} from './models.mjs';
 import {floats, uniform} from './random.mjs';
 
 const SEED = 20240602;
@@ -20,14 +19,14 @@ const {ort, counts} = await loadOnnxRuntime();
 const cacheElements = cacheShape.reduce((a, b) => a * b, 1);
 
 function hostTensor(type, numbers, shape) {
-  const data = type === 'float16' ? Uint16Array.from(numbers, toFloat16) : Float32Array.from(numbers);
-  return new ort.Tensor(type, data, shape);
+  return new ort.Tensor(type, asTensor(type, shape, numbers).data, shape);
 }
 
 // The three small inputs of a run: tokens, their positions, and how many rows precede the last.
 function stepFeeds(tokens, position) {
   const count = tokens.length;
-  const integers = (values) => new ort.Tensor('int64', BigInt64Array.from(values, BigInt), [1, count]);
+  const integers = (values) =>
+    new ort.Tensor('int64', BigInt64Array.from(values, BigInt), [1, count]);
   return {
     input_ids: integers(tokens),
     position_ids: integers(tokens.map((_, index) => position + index)),

@@ -13,7 +13,8 @@ const ROTARY_BASE = 10000;
 
 /** Numbers as an array of a float type: `{type, shape, data}`. */
 export function asTensor(type, shape, numbers) {
-  const data = type === 'float16' ? Uint16Array.from(numbers, toFloat16) : Float32Array.from(numbers);
+  const data =
+      type === 'float16' ? Uint16Array.from(numbers, toFloat16) : Float32Array.from(numbers);
   return {type, shape, data};
 }
 
@@ -41,8 +42,8 @@ export function convolutionalNetwork(seed) {
 
   model.input('image', {type: 'float32', shape: [1, 3, 64, 64]});
   const stem = model.node('Relu', [model.node('BatchNormalization',
-      [conv('image', [16, 3, 3], {stride: 2}), positive('bn_scale', [16]), weight('bn_bias', [16], 0.1),
-       weight('bn_mean', [16], 0.1), positive('bn_variance', [16])],
+      [conv('image', [16, 3, 3], {stride: 2}), positive('bn_scale', [16]),
+       weight('bn_bias', [16], 0.1), weight('bn_mean', [16], 0.1), positive('bn_variance', [16])],
       {attributes: {epsilon: real(EPSILON)}})]);
   const depthwise = model.node('Clip', [conv(stem, [16, 1, 3], {group: 16}),
       model.constant('zero', asTensor('float32', [], [0])),
@@ -51,7 +52,8 @@ export function convolutionalNetwork(seed) {
   const residual = model.node('Add', [pointwise, stem]);
   const pooled = model.node('MaxPool', [residual],
                             {attributes: {kernel_shape: [2, 2], strides: [2, 2]}});
-  const gate = model.node('Sigmoid', [conv(model.node('GlobalAveragePool', [pooled]), [16, 16, 1])]);
+  const gate = model.node('Sigmoid',
+      [conv(model.node('GlobalAveragePool', [pooled]), [16, 16, 1])]);
   const features = model.node('LeakyRelu', [conv(model.node('Mul', [pooled, gate]), [32, 16, 3])],
                               {attributes: {alpha: real(0.1)}});
   const flat = model.node('Flatten', [model.node('GlobalAveragePool', [features])],
@@ -147,8 +149,10 @@ class DecoderWriter {
     this.model.input('input_ids', {type: 'int64', shape: [1, this.tokens]});
     this.model.input('position_ids', {type: 'int64', shape: [1, this.tokens]});
     this.model.input('seqlens_k', {type: 'int32', shape: [1]});
-    for (const name of cacheNames('past')) this.model.input(name, {type: this.type, shape: cacheShape});
-    // What tells WebNN's provider a prompt, whose rows start the cache, from a step that appends one.
+    for (const name of cacheNames('past')) {
+      this.model.input(name, {type: this.type, shape: cacheShape});
+    }
+    // Tells WebNN's provider a prompt, whose rows start the cache, from a step that appends one.
     const total = this.tokens === 1 ? DECODER.capacity : this.tokens;
     this.model.constant('total_sequence_length',
                         {type: 'int32', shape: [], data: Int32Array.of(total)});
@@ -158,8 +162,8 @@ class DecoderWriter {
     const {layers, hidden, vocabulary} = DECODER;
     this.inputs();
     this.rotaryTables();
-    let state = this.model.node('Gather',
-                                [this.floats('embedding', [vocabulary, hidden], -1, 1), 'input_ids']);
+    const embedding = this.floats('embedding', [vocabulary, hidden], -1, 1);
+    let state = this.model.node('Gather', [embedding, 'input_ids']);
     for (let layer = 0; layer < layers; ++layer) {
       const attended = this.attention(layer, this.normalize(`${layer}.norm1`, state));
       state = this.model.node('Add', [state, attended]);
@@ -177,8 +181,9 @@ class DecoderWriter {
 }
 
 /**
- * A decoder for `tokens` tokens a run: with several they are a prompt, written from the cache's first
- * row; with one it is written at row `seqlens_k`. The same seed gives the same weights for both.
+ * A decoder for `tokens` tokens a run: with several they are a prompt, written from the cache's
+ * first row; with one it is written at row `seqlens_k`. The same seed gives the same weights for
+ * both.
  * @param {'float32'|'float16'} type
  */
 export function decoder(type, tokens, seed) {

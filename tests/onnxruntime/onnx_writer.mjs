@@ -85,11 +85,21 @@ function valueInfo(name, {type, shape}) {
 
 function attribute(name, value) {
   const message = new Message().string(1, name);
-  if (value instanceof Real) return message.float(2, value.value).integer(20, ATTRIBUTE_TYPES.FLOAT);
-  if (typeof value === 'string') return message.string(4, value).integer(20, ATTRIBUTE_TYPES.STRING);
-  if (!Array.isArray(value)) return message.integer(3, value).integer(20, ATTRIBUTE_TYPES.INT);
+  const typed = (type) => message.integer(20, ATTRIBUTE_TYPES[type]);
+  if (value instanceof Real) {
+    message.float(2, value.value);
+    return typed('FLOAT');
+  }
+  if (typeof value === 'string') {
+    message.string(4, value);
+    return typed('STRING');
+  }
+  if (!Array.isArray(value)) {
+    message.integer(3, value);
+    return typed('INT');
+  }
   for (const item of value) message.integer(8, item);
-  return message.integer(20, ATTRIBUTE_TYPES.INTS);
+  return typed('INTS');
 }
 
 function node({type, domain, name, inputs, outputs, attributes}) {

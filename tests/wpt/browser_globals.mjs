@@ -37,7 +37,8 @@ function makeNavigator(name, ml) {
 // What the page's window would report: errors that nobody caught reach the harness as events.
 function forwardFailures(target) {
   process.on('uncaughtException', (error) => {
-    target.dispatchEvent(new FailureEvent('error', {message: String(error?.message ?? error), error}));
+    const message = String(error?.message ?? error);
+    target.dispatchEvent(new FailureEvent('error', {message, error}));
   });
   process.on('unhandledRejection', (reason) => {
     target.dispatchEvent(new FailureEvent('unhandledrejection', {reason}));
@@ -94,7 +95,7 @@ export function installBrowserGlobals({url, scope, readFile, webnn}) {
   });
 }
 
-/** Files below `root` by their path in the suite; with the one alias that the suite's server has. */
+/** Files below `root` by their path in the suite, with the alias that the suite's server has. */
 export function suiteReader(root, replacements = {}) {
   return (path) => {
     const file = path === '/resources/WebIDLParser.js' ? '/resources/webidl2/lib/webidl2.js' : path;

@@ -1,6 +1,6 @@
 // Subtests of the public suite that cannot pass on an implementation of today's draft: wrong there,
-// or older than the draft. A listed subtest that passes is reported too: its entry has then outlived
-// its cause, or the copy of the suite is newer.
+// or older than the draft. A listed subtest that passes is reported too: its entry has then
+// outlived its cause, or the copy of the suite is newer.
 
 /** In place of a subtest's name: the status of the whole file. */
 export const HARNESS = '(harness)';
@@ -12,8 +12,8 @@ const SAME_NAME = {
   message: /Unhandled rejection.*TypeError: .*\binput\b/,
 };
 const VIEW = {
-  reason: 'writes a Uint32Array to an int32 tensor, in byob_readtensor before all subtests: a view ' +
-      'must match the data type or be of bytes (in the draft since November 2024)',
+  reason: 'writes a Uint32Array to an int32 tensor, in byob_readtensor before all subtests: a ' +
+      'view must match the data type or be of bytes (in the draft since November 2024)',
   message: /TypeError: .*\bview\b.*int32|^$/,
 };
 const DESTROYED = {

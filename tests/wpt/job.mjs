@@ -37,10 +37,10 @@ export function runJob(job) {
   child.stderr.on('data', (text) => {
     stderr = (stderr + text).slice(-STDERR_CHARS_MAX);
   });
-  child.on('message', ({type, ...report}) => {
-    if (type === 'started') subtests.set(report.name, {status: 'NOTRUN', message: null});
-    if (type === 'subtest') subtests.set(report.name, {status: report.status, message: report.message});
-    if (type === 'complete') Object.assign(result, report);
+  child.on('message', ({type, name, status, message}) => {
+    if (type === 'started') subtests.set(name, {status: 'NOTRUN', message: null});
+    if (type === 'subtest') subtests.set(name, {status, message});
+    if (type === 'complete') Object.assign(result, {status, message});
   });
   return new Promise((resolve) => {
     child.on('close', (code, signal) => {

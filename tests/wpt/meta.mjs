@@ -29,7 +29,7 @@ export function parseMeta(source) {
   return meta;
 }
 
-/** The device type that a variant names: `?gpu` and `?op=add&device=gpu` give 'gpu'; '' gives null. */
+/** The device type of a variant: `?gpu` and `?op=add&device=gpu` give 'gpu', and '' gives null. */
 export function deviceOfVariant(variant) {
   if (variant === '') return null;
   return new URLSearchParams(variant).get('device') ?? variant.replace(/^\?/, '');

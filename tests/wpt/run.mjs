@@ -16,13 +16,13 @@ const USAGE = `usage: node tests/wpt/run.mjs --wpt DIR [OPTION]... [FILE]...
   --variant D     cpu, gpu or npu; may be repeated (default: all that a file names)
   --scope S       window (the default) or worker: a thread, for the files that ask for it
   --webnn MODULE  what provides navigator.ml (default: client/node of this tree)
-  --webnnd PATH   a daemon to start once for all (default: WEBNND; without it each process has its own)
+  --webnnd PATH   a daemon to start once for all (default: WEBNND; without it one per process)
   --idl FILE      stands in for interfaces/webnn.idl of the suite
   --json FILE     writes every result there
   --jobs N        processes at a time (default: the cores)
   --patience X    multiplies the time limits of the tests, 10 s or 60 s a file (default: 2)
   --verbose       names the listed failures too
-FILE is a path, or one below DIR/webnn; without any: conformance_tests, validation_tests and idlharness.
+FILE is a path, or one below DIR/webnn; default: conformance_tests, validation_tests, idlharness.
 Exits 1 when a subtest fails that is not listed in expectations.mjs.`;
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -97,7 +97,8 @@ function jobsOf(file, options) {
 async function startDaemon(path) {
   const folder = mkdtempSync(join(tmpdir(), 'webnnd-wpt-'));
   const socket = join(folder, 'socket');
-  const daemon = spawn(path, ['serve', '--socket', socket], {stdio: ['ignore', 'ignore', 'inherit']});
+  const daemon = spawn(path, ['serve', '--socket', socket],
+                       {stdio: ['ignore', 'ignore', 'inherit']});
   const stop = () => {
     daemon.kill();
     rmSync(folder, {recursive: true, force: true});

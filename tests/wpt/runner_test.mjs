@@ -30,7 +30,8 @@ function run(...args) {
 const outcome = ({subtests}) => subtests.map(({name, status}) => [name, status]);
 
 test('parseMeta.Header_GivesScriptsVariantsAndTimeout', () => {
-  assert.deepEqual(parseMeta('// META: script=a.js\n// META: variant=?cpu\n// META: timeout=long\n'),
+  const source = '// META: script=a.js\n// META: variant=?cpu\n// META: timeout=long\n';
+  assert.deepEqual(parseMeta(source),
                    {scripts: ['a.js'], variants: ['?cpu'], long: true, scopes: ['window']});
 });
 
@@ -75,7 +76,8 @@ test('Run.ChosenVariant_LeavesOutTheOthers', () => {
 
 test('Run.WorkerScope_RunsTheFilesThatAskForItInAThread', () => {
   const {results} = run('--scope', 'worker', '--variant', 'gpu',
-                        'conformance_tests/mixed.https.any.js', 'conformance_tests/fetches.https.any.js');
+                        'conformance_tests/mixed.https.any.js',
+                        'conformance_tests/fetches.https.any.js');
   assert.equal(results.length, 1);
   assert.deepEqual(outcome(results[0]),
                    [['passes', 'PASS'], ['fails', 'FAIL'], ['is a worker', 'PASS']]);
@@ -91,14 +93,16 @@ test('Run.Crash_IsCountedAndKeepsEarlierResults', () => {
 });
 
 test('Run.PromiseThatNeverSettles_TimesOut', () => {
-  const {status, results} = run('--patience', '0.05', 'conformance_tests/never_settles.https.any.js');
+  const {status, results} =
+      run('--patience', '0.05', 'conformance_tests/never_settles.https.any.js');
   assert.equal(status, 1);
   assert.equal(results[0].status, 'TIMEOUT');
   assert.deepEqual(outcome(results[0]), [['settles', 'PASS'], ['never settles', 'NOTRUN']]);
 });
 
 test('Run.ScriptThatBlocks_IsKilled', () => {
-  const {status, results, totals} = run('--patience', '0.05', 'conformance_tests/blocks.https.any.js');
+  const {status, results, totals} =
+      run('--patience', '0.05', 'conformance_tests/blocks.https.any.js');
   assert.equal(status, 1);
   assert.equal(results[0].status, 'TIMEOUT');
   assert.deepEqual(outcome(results[0]), [['blocks', 'NOTRUN']]);
@@ -131,7 +135,8 @@ const LIST = [
   {file: 'f.js', subtests: /^old /, reason: 'old', message: /^$/},
 ];
 const resultWith = (name, status, message = null) =>
-    ({file: 'f.js', variant: '?cpu', status: 'OK', message: null, subtests: [{name, status, message}]});
+    ({file: 'f.js', variant: '?cpu', status: 'OK', message: null,
+      subtests: [{name, status, message}]});
 
 test('Listed.NameOrPattern_FindsItsEntry', () => {
   assert.deepEqual(listed('f.js', 'wrong upstream', LIST), [LIST[0]]);

@@ -21,8 +21,8 @@ function emptyTotals() {
 
 /**
  * @param {Object[]} results What runJob gave.
- * @return {{totals: Object, unexpected: Object[], listed: Object[], outlived: Object[]}} `totals` by
- *     folder, then device; `outlived` are listed subtests that pass.
+ * @return {{totals: Object, unexpected: Object[], listed: Object[], outlived: Object[]}} `totals`
+ *     by folder, then device; `outlived` are listed subtests that pass.
  */
 export function summarize(results, list = undefined) {
   const summary = {totals: {}, unexpected: [], listed: [], outlived: []};
