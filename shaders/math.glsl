@@ -254,10 +254,12 @@ float Gelu(float x) {
   if (z > 10.5) return x > 0.0 ? x : -0.0;
   precise float square = x * x;
   float square_error = ProductError(x, x, square);
-  float scale = 0.5 * Exp(-0.5 * square) * (1.0 - 0.5 * square_error);
+  // 2^24 times as large: it may be subnormal where its product with x is not.
+  float scale = 0.5 * (16777216.0 * Exp(-0.5 * square)) * (1.0 - 0.5 * square_error);
   float tail = scale * ErfcScaled(z);
-  if (x > 0.0) return x * (1.0 - tail);
-  return -Approach(-x * tail, -x * scale * ErfcScaledOfHandbook(z));
+  const float kUnscale = 1.0 / 16777216.0;
+  if (x > 0.0) return x * (1.0 - kUnscale * tail);
+  return -kUnscale * Approach(-x * tail, -x * scale * ErfcScaledOfHandbook(z));
 }
 
 // The first 256 bits of 2 / pi behind the point, after 32 zero bits.

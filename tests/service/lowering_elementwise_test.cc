@@ -306,6 +306,20 @@ TEST(Binary, FloatArithmetic_MatchesReference) {
   }
 }
 
+// Where the tail is subnormal, and the result is not.
+TEST(Unary, GeluOfGreatNegatives_KeepsItsAccuracy) {
+  std::vector<long double> values;
+  for (int i = 0; i < 2000; ++i) {
+    values.push_back(RoundTo(OperandDataType::kFloat32, -12.5L - i * 0.0003L));
+  }
+  const HostTensor x = HostTensor::Create(OperandDataType::kFloat32, {2000}, values);
+  const std::vector<long double> results = RunOne(OperatorKind::kGelu, {x}).Values();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const long double expected = Gelu(values[i]);
+    ASSERT_LE(UlpDistance(OperandDataType::kFloat32, results[i], expected), 16) << values[i];
+  }
+}
+
 // Where the logarithm of the base has most behind its leading part, and the exponent multiplies it.
 TEST(Binary, PowOfGreatExponents_KeepsItsAccuracy) {
   std::vector<long double> bases;
