@@ -4,8 +4,10 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include "tests/support/kernel_runner.h"
+#include "webidl/operator_table.h"
 
 namespace webnnd::service {
 namespace {
@@ -213,6 +215,133 @@ TEST(ScatterElements, EveryAxis_MatchesReference) {
       }
       EXPECT_EQ(result.Values(), expected);
     }
+  }
+}
+
+// --- Indices out of range -----------------------------------------------------------------------
+
+constexpr uint32_t kPlaces = 5;
+
+// An index into kPlaces elements, and the place that it means.
+struct WildIndex {
+  long double index;
+  size_t place;
+};
+
+// Of every type: what just fits, what just does not, extremes, and what fits in its lower bits.
+std::vector<WildIndex> WildIndices(OperandDataType type) {
+  std::vector<WildIndex> wild = {{0, 0}, {4, 4}, {5, 4}, {6, 4}, {2147483647.0L, 4}};
+  if (type == OperandDataType::kUint32) {
+    // Those from 2^31 on are not negative: they do not count from the end.
+    for (uint32_t index : {0x80000000u, 0x80000001u, 0xfffffffbu, 0xffffffffu}) {
+      wild.push_back({static_cast<long double>(index), 4});
+    }
+    return wild;
+  }
+  wild.insert(wild.end(), {{-1, 4}, {-4, 1}, {-5, 0}, {-6, 0}, {-7, 0}, {INT32_MIN, 0}});
+  if (type == OperandDataType::kInt32) return wild;
+  const long double two32 = 4294967296.0L;
+  wild.insert(wild.end(), {{INT64_MAX, 4},
+                           {INT64_MIN, 0},
+                           {INT64_MIN + 3, 0},
+                           {two32 / 2, 4},
+                           {two32 - 2, 4},  // The lower word is -2.
+                           {two32, 4},
+                           {two32 + 1, 4},
+                           {-two32 / 2 - 1, 0},
+                           {-two32 + 3, 0},  // The lower word is 3.
+                           {-two32, 0},
+                           {-two32 - 1, 0},
+                           {INT64_MAX - 4, 4}});
+  return wild;
+}
+
+class IndexType : public testing::TestWithParam<OperandDataType> {
+ protected:
+  // Slot 1 of a call: all indices at once, of this shape.
+  HostTensor AllIndices(const Shape& shape) const {
+    Values values;
+    for (const WildIndex& wild : WildIndices(GetParam())) values.push_back(wild.index);
+    return HostTensor::Create(GetParam(), shape, values);
+  }
+  uint32_t Count() const { return static_cast<uint32_t>(WildIndices(GetParam()).size()); }
+  // What gathering at all of them gives.
+  Values Gathered(const Values& from) const {
+    Values expected;
+    for (const WildIndex& wild : WildIndices(GetParam())) expected.push_back(from[wild.place]);
+    return expected;
+  }
+  // Scatters 99 to the place that each index names, one call after the other.
+  void ExpectScatters(OperatorKind kind, const Shape& indices_shape,
+                      const webidl::OperatorAttributes& attributes) const {
+    const HostTensor input = Pattern(OperandDataType::kInt8, {kPlaces});
+    const HostTensor update = HostTensor::Create(OperandDataType::kInt8, {1}, {99});
+    for (const WildIndex& wild : WildIndices(GetParam())) {
+      Values expected = input.Values();
+      expected[wild.place] = 99;
+      const HostTensor index = HostTensor::Create(GetParam(), indices_shape, {wild.index});
+      EXPECT_EQ(RunOne(kind, {input, index, update}, attributes).Values(), expected) << wild.index;
+    }
+  }
+};
+
+TEST_P(IndexType, OfGather_IsClamped) {
+  const HostTensor input = Pattern(OperandDataType::kFloat32, {kPlaces});
+  EXPECT_EQ(
+      RunOne(OperatorKind::kGather, {input, AllIndices({Count()})}, webidl::GatherAttributes{0})
+          .Values(),
+      Gathered(input.Values()));
+}
+
+TEST_P(IndexType, OfGatherElements_IsClamped) {
+  const HostTensor input = Pattern(OperandDataType::kUint8, {kPlaces});
+  EXPECT_EQ(RunOne(OperatorKind::kGatherElements, {input, AllIndices({Count()})},
+                   webidl::GatherAttributes{0})
+                .Values(),
+            Gathered(input.Values()));
+}
+
+TEST_P(IndexType, OfGatherNd_IsClamped) {
+  const HostTensor input = Pattern(OperandDataType::kInt64, {kPlaces});
+  EXPECT_EQ(RunOne(OperatorKind::kGatherND, {input, AllIndices({Count(), 1})}).Values(),
+            Gathered(input.Values()));
+}
+
+// The first coordinate is wild, the second is not: a place that leaves the tensor by the one must
+// not come back into it by the other.
+TEST_P(IndexType, OfGatherNdAmongSeveral_IsClampedByItself) {
+  const HostTensor input = Pattern(OperandDataType::kInt32, {kPlaces, 3});
+  Values indices;
+  Values expected;
+  for (const WildIndex& wild : WildIndices(GetParam())) {
+    indices.insert(indices.end(), {wild.index, 1});
+    expected.push_back(input.Values()[wild.place * 3 + 1]);
+  }
+  const HostTensor at = HostTensor::Create(GetParam(), {Count(), 2}, indices);
+  EXPECT_EQ(RunOne(OperatorKind::kGatherND, {input, at}).Values(), expected);
+}
+
+TEST_P(IndexType, OfScatterElements_IsClamped) {
+  ExpectScatters(OperatorKind::kScatterElements, {1}, webidl::ScatterAttributes{0});
+}
+
+TEST_P(IndexType, OfScatterNd_IsClamped) {
+  ExpectScatters(OperatorKind::kScatterND, {1, 1}, webidl::NoAttributes{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, IndexType, testing::ValuesIn(kIndexTypes), [](const auto& info) {
+  return std::string(webidl::ToString(info.param));
+});
+
+// Whoever allows another type of index must add it here.
+TEST(IndexTypes, OfTheTable_AreThose) {
+  for (OperatorKind kind :
+       {OperatorKind::kGather, OperatorKind::kGatherElements, OperatorKind::kGatherND,
+        OperatorKind::kScatterElements, OperatorKind::kScatterND}) {
+    EXPECT_EQ(webidl::GetOperatorRow(kind).slots[1].types,
+              (webidl::DataTypeSet{OperandDataType::kInt32, OperandDataType::kUint32,
+                                   OperandDataType::kInt64}))
+        << webidl::OperatorName(kind);
   }
 }
 
