@@ -19,6 +19,22 @@ inline long double Spacing(long double x) {
   return std::ldexp(1.0L, std::max(std::ilogb(x), -126) - 23);
 }
 
+long double RoundToHalf(long double value);
+
+// While one lives, every operation rounds to float16: what a kernel would give that calculated in
+// it, for the proof that tests notice.
+class HalfArithmetic {
+ public:
+  HalfArithmetic() { alive_ = true; }
+  ~HalfArithmetic() { alive_ = false; }
+  HalfArithmetic(const HalfArithmetic&) = delete;
+  HalfArithmetic& operator=(const HalfArithmetic&) = delete;
+  static long double Round(long double value) { return alive_ ? RoundToHalf(value) : value; }
+
+ private:
+  static inline bool alive_ = false;
+};
+
 struct Real {
   long double value = 0;
   long double error = 0;
@@ -28,7 +44,7 @@ struct Real {
   Real(long double exact) : value(exact) {}  // NOLINT: arithmetic mixes both.
   // At most `error` off. Infinities and NaN are what they are, whatever came before.
   static Real Within(long double value, long double error) {
-    Real real(value);
+    Real real(HalfArithmetic::Round(value));
     if (std::isfinite(value)) real.error = error;
     return real;
   }
@@ -118,7 +134,7 @@ inline Real Clamp(Real x, long double least, long double greatest) {
 class Sum {
  public:
   void Add(Real term) {
-    value_ += term.value;
+    value_ = HalfArithmetic::Round(value_ + term.value);
     carried_ += term.error;
     magnitude_ += std::fabs(term.value) + term.error;
     ++count_;

@@ -126,17 +126,6 @@ constexpr bool RowsAreInOrder() {
 }
 static_assert(RowsAreInOrder());
 
-long double RoundToHalf(long double value) {
-  if (std::isnan(value) || std::isinf(value) || value == 0) return value;
-  long double magnitude = std::fabs(value);
-  if (magnitude >= 65520) {
-    return std::copysign(std::numeric_limits<long double>::infinity(), value);
-  }
-  int exponent = std::max(std::ilogb(magnitude), -14) - 10;
-  return std::copysign(std::ldexp(std::nearbyint(std::ldexp(magnitude, -exponent)), exponent),
-                       value);
-}
-
 }  // namespace
 
 const Row& GetRow(OperatorKind kind) { return kRows[static_cast<size_t>(kind)]; }
@@ -156,6 +145,17 @@ long double LeastInteger(OperandDataType type) {
 
 long double GreatestInteger(OperandDataType type) {
   return LeastInteger(type) + std::ldexp(1.0L, static_cast<int>(webidl::BitsPerElement(type))) - 1;
+}
+
+long double RoundToHalf(long double value) {
+  if (std::isnan(value) || std::isinf(value) || value == 0) return value;
+  long double magnitude = std::fabs(value);
+  if (magnitude >= 65520) {
+    return std::copysign(std::numeric_limits<long double>::infinity(), value);
+  }
+  int exponent = std::max(std::ilogb(magnitude), -14) - 10;
+  return std::copysign(std::ldexp(std::nearbyint(std::ldexp(magnitude, -exponent)), exponent),
+                       value);
 }
 
 long double RoundTo(OperandDataType type, long double value) {

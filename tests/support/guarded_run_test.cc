@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "service/passes/kernel_parameters.h"
 #include "tests/support/kernel_runner.h"
@@ -90,6 +92,19 @@ TEST(GuardedRun, ReadOfIntermediateThatIsNotWritten_IsFound) {
   Plan plan = PlanOf({CopyCall({BufferSpace::kArena, 0, 0, kPlanBytes}, Output(), 0, 0, kWords)});
   plan.arena_bytes = kPlanBytes + kGuardBytes;
   EXPECT_THAT(ErrorOf(std::move(plan)), testing::HasSubstr("depends on what no kernel wrote"));
+}
+
+// What guard bands cannot find: robust buffer access drops it.
+TEST(GuardedRun, IndexBelowZero_IsFoundByGpuAssistedValidation) {
+  const char* enabled = std::getenv("VK_LAYER_ENABLES");
+  if (enabled == nullptr || std::string_view(enabled).find("GPU_ASSISTED") == std::string::npos) {
+    GTEST_SKIP() << "GPU-assisted validation is not enabled (VK_LAYER_ENABLES)";
+  }
+  const uint64_t messages = Device::ValidationMessageCount();
+  EXPECT_EQ(ErrorOf(PlanOf({CopyCall(Input(), Output(), 0, 0, kWords),
+                            CopyCall(Input(), Output(), 0, 0u - 3, 1)})),
+            "");
+  EXPECT_GT(Device::ValidationMessageCount(), messages);
 }
 
 }  // namespace
