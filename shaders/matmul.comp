@@ -2,122 +2,139 @@
 // batch. Slots: 1 a, 2 b, 3 the result (packed), 4 c (a again where there is none). Sums are
 // float32.
 //
-// An invocation computes ROWS rows of COLUMNS vec4 columns; neighbours have neighbouring
-// columns, so that all share their elements of a: each loads one of eight along k and gets the
-// others by shuffle.
+// A workgroup computes ROWS rows; its invocations have neighbouring columns, four times COLUMNS each
+// (product.glsl).
 //
 // Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 strides of a along m and k; 6, 7 of b
 // along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
-// dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b). Specialisation
-// constants: 1 data type; 2 whether four elements of b along its contiguous dimension, from a
-// multiple of 4 on, load at once; 3 whether that dimension is k (else n); 4 whether there is a
-// c.
+// dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c).
+// Specialisation constants: 1 data type; 2, 3 how a and b load (LOADS_...); 4 whether there is a c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_EXT_control_flow_attributes : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "strided.glsl"
 
+#include "product.glsl"
+
 layout(constant_id = 1) const uint kType = 0u;
-layout(constant_id = 2) const uint kLoadsFour = 0u;
-layout(constant_id = 3) const uint kTransposed = 0u;
+layout(constant_id = 2) const uint kLoadsA = 0u;
+layout(constant_id = 3) const uint kLoadsB = 0u;
 layout(constant_id = 4) const uint kHasC = 0u;
 
+// Element by element, or four at once from a multiple of 4 on: along k, or along m (n, for b). Load of
+// service/passes/lower_matmul.cc.
+#define LOADS_ONE 0u
+#define LOADS_FOUR_ALONG_K 1u
+#define LOADS_FOUR_ACROSS 2u
+
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 READ_SLOT(4)
 
-// Steps along k that share one load of a.
-const uint kUnroll = 8u;
+// Elements e to e + 3, for e a multiple of 4.
+#define DECLARE_LOAD_FOUR(slot)                                             \
+  vec4 LoadFour##slot(uint e) {                                             \
+    if (kType == kFloat16) {                                                \
+      uvec2 pair = LOAD_PAIR(slot, e >> 2);                                 \
+      return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));          \
+    }                                                                       \
+    return uintBitsToFloat(LOAD_QUAD(slot, e >> 2));                        \
+  }
+DECLARE_LOAD_FOUR(1)
+DECLARE_LOAD_FOUR(2)
 
 struct Tile {
   uint first_row;
   uint first_column;  // Of this invocation; a multiple of 4.
   uint result_offset;
-  // Where rows of a and columns of b start. Beyond the last row or column the last one stands in:
-  // nobody stores what comes of it.
+  uint c_offset;
+  // Where rows of a, those of which this invocation loads shares, and columns of b start. Beyond the
+  // last row or column the last one stands in: nobody stores what comes of it.
   uint a_rows[ROWS];
+  uint a_shares[SHARES];
   uint b_columns[COLUMNS][4];
   uint a_stride;
   uint b_stride;
+  uint depth;
 };
 
-struct Sums {
-  vec4 of[ROWS][COLUMNS];
-};
-
-// Elements e to e + 3, for e a multiple of 4.
-vec4 LoadFourOfB(uint e) {
-  if (kType == kFloat16) {
-    uvec2 pair = LOAD_PAIR(2, e >> 2);
-    return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));
+// Of the block from k on, which may reach beyond K: the last steps stand in for what is not there.
+Shares LoadShares(Tile tile, uint k) {
+  Shares a;
+  bool along_k = kLoadsA == LOADS_FOUR_ALONG_K;
+  uint step = along_k ? min(k + 4u * (ShareIndex() & 1u), tile.depth - 4u)
+                      : min(k + ShareIndex(), tile.depth - 1u);
+  uint offset = step * tile.a_stride;
+  if (kLoadsA == LOADS_ONE) {
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+      a.of[i / 4u][i & 3u] = LOAD(1, kType, tile.a_rows[i] + offset);
+    }
+  } else {
+    [[unroll]] for (uint i = 0u; i < SHARES; ++i) {
+      a.of[i] = LoadFour1(tile.a_shares[i] + offset);
+    }
   }
-  return uintBitsToFloat(LOAD_QUAD(2, e >> 2));
+  return a;
 }
 
 vec4 LoadColumns(Tile tile, uint j, uint k) {
   uint offset = k * tile.b_stride;
-  if (kLoadsFour != 0u && kTransposed == 0u) return LoadFourOfB(tile.b_columns[j][0] + offset);
+  if (kLoadsB == LOADS_FOUR_ACROSS) return LoadFour2(tile.b_columns[j][0] + offset);
   vec4 b;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) b[i] = LOAD(2, kType, tile.b_columns[j][i] + offset);
   return b;
 }
 
-// This invocation's share of kUnroll elements of each row of a, from k on.
-float[ROWS] LoadShares(Tile tile, uint k) {
-  uint lane = gl_SubgroupInvocationID & (kUnroll - 1u);
-  float a[ROWS];
-  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    a[i] = LOAD(1, kType, tile.a_rows[i] + (k + lane) * tile.a_stride);
-  }
-  return a;
-}
-
-// Adds k to k + kUnroll - 1, loading b along n.
-void AddAcross(Tile tile, uint k, inout Sums sums) {
-  float a[ROWS] = LoadShares(tile, k);
-  [[unroll]] for (uint s = 0u; s < kUnroll; ++s) {
-    vec4 b[COLUMNS];
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b[j] = LoadColumns(tile, j, k + s);
-    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-      float shared_a = subgroupShuffle(a[i], s);
+BlockOfB LoadBlock(Tile tile, uint k) {
+  BlockOfB b;
+  if (kLoadsB == LOADS_FOUR_ALONG_K) {
+    [[unroll]] for (uint s = 0u; s < kBlock; s += 4u) {
       [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-        sums.of[i][j] = fma(vec4(shared_a), b[j], sums.of[i][j]);
-      }
-    }
-  }
-}
-
-// The same, loading b along k.
-void AddAlong(Tile tile, uint k, inout Sums sums) {
-  float a[ROWS] = LoadShares(tile, k);
-  [[unroll]] for (uint u = 0u; u < kUnroll; u += 4u) {
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-      vec4 b[4];
-      [[unroll]] for (uint n = 0u; n < 4u; ++n) b[n] = LoadFourOfB(tile.b_columns[j][n] + k + u);
-      [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-        [[unroll]] for (uint s = 0u; s < 4u; ++s) {
-          float shared_a = subgroupShuffle(a[i], u + s);
-          [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-            sums.of[i][j][n] = fma(shared_a, b[n][s], sums.of[i][j][n]);
-          }
+        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+          vec4 steps = LoadFour2(tile.b_columns[j][n] + k + s);
+          [[unroll]] for (uint u = 0u; u < 4u; ++u) b.of[s + u][j][n] = steps[u];
         }
       }
     }
+  } else {
+    [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+      [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b.of[s][j] = LoadColumns(tile, j, k + s);
+    }
+  }
+  return b;
+}
+
+void AddOne(Tile tile, uint k, float a[ROWS], inout Sums sums) {
+  vec4 b[COLUMNS];
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b[j] = LoadColumns(tile, j, k);
+  AddStep(a, b, sums);
+}
+
+// Without shares.
+void AddAllOneByOne(Tile tile, inout Sums sums) {
+  for (uint k = 0u; k < tile.depth; ++k) {
+    float a[ROWS];
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+      a[i] = LOAD(1, kType, tile.a_rows[i] + k * tile.a_stride);
+    }
+    AddOne(tile, k, a, sums);
   }
 }
 
-void AddOne(Tile tile, uint k, inout Sums sums) {
-  vec4 b[COLUMNS];
-  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b[j] = LoadColumns(tile, j, k);
-  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    float a = LOAD(1, kType, tile.a_rows[i] + k * tile.a_stride);
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-      sums.of[i][j] = fma(vec4(a), b[j], sums.of[i][j]);
-    }
+void AddAllInBlocks(Tile tile, inout Sums sums) {
+  bool along_k = kLoadsA == LOADS_FOUR_ALONG_K;
+  uint k = 0u;
+  for (; k + kBlock <= tile.depth; k += kBlock) {
+    AddBlock(LoadShares(tile, k), along_k, LoadBlock(tile, k), sums);
+  }
+  if (k == tile.depth) return;
+  Shares shares = LoadShares(tile, k);
+  for (uint step = 0u; step < tile.depth - k; ++step) {
+    float a[ROWS];
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) a[i] = Share(shares, along_k, i, step);
+    AddOne(tile, k + step, a, sums);
   }
 }
 
@@ -128,7 +145,7 @@ void StoreFour(Tile tile, uint m, uint n, vec4 values) {
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     float value = uintBitsToFloat(P(10)) * values[i];
     if (kHasC != 0u && n + i < columns) {
-      value += uintBitsToFloat(P(11)) * LOAD(4, kType, m * P(8) + (n + i) * P(9));
+      value += uintBitsToFloat(P(11)) * LOAD(4, kType, tile.c_offset + m * P(8) + (n + i) * P(9));
     }
     raw[i] = Encode(value, kType).x;
   }
@@ -149,23 +166,13 @@ void StoreFour(Tile tile, uint m, uint n, vec4 values) {
 }
 
 void ComputeTile(Tile tile) {
-  Sums sums;
-  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) sums.of[i][j] = vec4(0.0);
+  Sums sums = ZeroSums();
+  // Narrower subgroups cannot share a block.
+  if (gl_SubgroupSize >= kBlock) {
+    AddAllInBlocks(tile, sums);
+  } else {
+    AddAllOneByOne(tile, sums);
   }
-  uint depth = P(3);
-  uint k = 0u;
-  // Narrower subgroups cannot share a load of eight.
-  if (gl_SubgroupSize >= kUnroll) {
-    for (; k + kUnroll <= depth; k += kUnroll) {
-      if (kLoadsFour != 0u && kTransposed != 0u) {
-        AddAlong(tile, k, sums);
-      } else {
-        AddAcross(tile, k, sums);
-      }
-    }
-  }
-  for (; k < depth; ++k) AddOne(tile, k, sums);
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
       if (tile.first_row + i < P(1)) {
@@ -176,21 +183,32 @@ void ComputeTile(Tile tile) {
   }
 }
 
+// The row in which this invocation's share i of a starts, see Shares.
+uint ShareRow(uint first_row, uint i) {
+  if (kLoadsA == LOADS_FOUR_ALONG_K) return min(first_row + 4u * i + ShareIndex() / 2u, P(1) - 1u);
+  // What loads four starts at a multiple of 4, beyond the last row as well.
+  return min(first_row + 4u * i, P(1) - 4u);
+}
+
 Tile MakeTile(uint matrix, uint first_row, uint first_column) {
   Tile tile;
   uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
   tile.first_row = first_row;
   tile.first_column = first_column;
   tile.result_offset = matrix * P(1) * P(2);
+  tile.c_offset = offsets.z;
   tile.a_stride = P(5);
   tile.b_stride = P(6);
+  tile.depth = P(3);
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     tile.a_rows[i] = offsets.x + min(first_row + i, P(1) - 1u) * P(4);
   }
+  [[unroll]] for (uint i = 0u; i < SHARES; ++i) {
+    tile.a_shares[i] = offsets.x + ShareRow(first_row, i) * P(4);
+  }
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
     uint column = first_column + 4u * gl_WorkGroupSize.x * j;
-    // What loads four starts at a multiple of 4, beyond the last column as well.
-    if (kLoadsFour != 0u && kTransposed == 0u) column = min(column, P(2) - 4u);
+    if (kLoadsB == LOADS_FOUR_ACROSS) column = min(column, P(2) - 4u);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       tile.b_columns[j][i] = offsets.y + min(column + i, P(2) - 1u) * P(7);
     }

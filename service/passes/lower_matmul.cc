@@ -34,8 +34,11 @@ struct Product {
   MatrixStrides c_strides;
   double alpha = 1;
   double beta = 1;
-  std::vector<StridedDimension> batch;  // Strides of a and b.
+  std::vector<StridedDimension> batch;  // Strides of a, b and c.
 };
+
+// LOADS_... of matmul.comp.
+enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross };
 
 // An invocation's share, ROWS and 4 * COLUMNS of shaders/table.txt.
 struct Kernel {
@@ -44,52 +47,80 @@ struct Kernel {
   uint32_t columns;
 };
 
-Kernel ChooseKernel(const Product& product, bool transposed) {
-  if (product.rows > 1) return {ShaderId::kMatmulTile, 8, 4};
+uint32_t CountMatrices(const Product& product) {
+  uint32_t matrices = 1;
+  for (const StridedDimension& dimension : product.batch) matrices *= dimension.size;
+  return matrices;
+}
+
+uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
+  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, kernel.rows) *
+         DivideRoundingUp(product.columns, kernel.columns);
+}
+
+Kernel ChooseKernel(const Product& product, Load b_loads) {
+  constexpr uint32_t kTallRowsMin = 24;
+  constexpr uint64_t kTallTilesMin = 8;
+  if (product.rows > 1) {
+    // Tall tiles load less for each product, unless rows or tiles are too few to share out.
+    Kernel tall{ShaderId::kMatmulTallTile, 32, 4};
+    uint64_t tiles = CountInvocations(product, tall) / kLocalSizeMin;
+    if (product.rows >= kTallRowsMin && tiles >= kTallTilesMin) return tall;
+    return {ShaderId::kMatmulTile, 8, 4};
+  }
   // Where columns are contiguous, reading more of each row spares memory latency.
   constexpr uint32_t kWideColumnsMin = 1024;
-  if (!transposed && product.columns >= kWideColumnsMin) return {ShaderId::kMatmulWideRow, 1, 8};
+  if (b_loads != Load::kFourAlongK && product.columns >= kWideColumnsMin) {
+    return {ShaderId::kMatmulWideRow, 1, 8};
+  }
   return {ShaderId::kMatmulRow, 1, 4};
 }
 
-// Whether the dimension along which b is contiguous is k, not n.
-bool IsTransposed(const Product& product) {
-  return product.b_strides.row == 1 && (product.b_strides.column != 1 || product.columns == 1);
+// How elements load that lie `along_k` and `across` from each other, `depth` and `width` of them.
+// `matrix_strides` are the distances between matrices. Every run of four elements from a multiple
+// of 4 on must be one aligned load.
+Load ChooseLoad(uint32_t along_k, uint32_t across, uint32_t depth, uint32_t width,
+                std::span<const uint32_t> matrix_strides) {
+  for (uint32_t stride : matrix_strides) {
+    if (stride % 4 != 0) return Load::kOne;
+  }
+  if (across == 1 && width % 4 == 0 && (along_k % 4 == 0 || depth == 1)) return Load::kFourAcross;
+  if (along_k == 1 && depth % 4 == 0 && (across % 4 == 0 || width == 1)) return Load::kFourAlongK;
+  return Load::kOne;
 }
 
-// Whether every run of four elements of b from a multiple of 4 on is one aligned load.
-bool LoadsFour(const Product& product, bool transposed) {
-  uint32_t contiguous = transposed ? product.depth : product.columns;
-  bool is_contiguous = (transposed ? product.b_strides.row : product.b_strides.column) == 1;
-  if (!is_contiguous || contiguous % 4 != 0) return false;
+// The distances between the matrices of a (operand 0) or b (1).
+std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
+  std::vector<uint32_t> strides;
   for (const StridedDimension& dimension : product.batch) {
-    if (dimension.strides[1] % 4 != 0) return false;
+    strides.push_back(dimension.strides[operand]);
   }
-  return true;
+  return strides;
 }
 
 Status AddProductCall(const Product& product, LoweringBuilder& builder) {
-  // The kernels take kUnroll (matmul.comp) elements along k at a time.
+  // The kernels take kBlock (product.glsl) elements along k at a time.
   if (product.depth / 8 > kInvocationIterationsMax) {
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
                              product.depth);
   }
-  uint32_t matrices = 1;
-  for (const StridedDimension& dimension : product.batch) matrices *= dimension.size;
-  bool transposed = IsTransposed(product);
+  Load a_loads = ChooseLoad(product.a_strides.column, product.a_strides.row, product.depth,
+                            product.rows, DistancesOf(product, 0));
+  Load b_loads = ChooseLoad(product.b_strides.row, product.b_strides.column, product.depth,
+                            product.columns, DistancesOf(product, 1));
   bool has_c = product.c != kNoValue;
-  Kernel kernel = ChooseKernel(product, transposed);
+  Kernel kernel = ChooseKernel(product, b_loads);
 
   LoweredCall call;
   call.shader = kernel.shader;
   call.specialization = {static_cast<uint32_t>(builder.descriptor(product.result).data_type()),
-                         LoadsFour(product, transposed), transposed, has_c};
+                         static_cast<uint32_t>(a_loads), static_cast<uint32_t>(b_loads), has_c};
   // The module declares slot 4, so something must be bound there.
   call.buffers = {{product.a, false},
                   {product.b, false},
                   {product.result, true},
                   {has_c ? product.c : product.a, false}};
-  call.parameters = {matrices,
+  call.parameters = {CountMatrices(product),
                      product.rows,
                      product.columns,
                      product.depth,
@@ -106,9 +137,8 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
                      0,
                      0};
   AppendDimensions(product.batch, call.parameters);
-  call.invocations = uint64_t{matrices} * DivideRoundingUp(product.rows, kernel.rows) *
-                     DivideRoundingUp(product.columns, kernel.columns);
-  call.cost = uint64_t{matrices} * product.rows * product.columns * product.depth;
+  call.invocations = CountInvocations(product, kernel);
+  call.cost = uint64_t{CountMatrices(product)} * product.rows * product.columns * product.depth;
   builder.AddCall(std::move(call));
   return {};
 }
