@@ -1,14 +1,16 @@
 // result[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each matrix of a
-// batch. Slots: 1 a, 2 b, 3 the result (packed), 4 c (a again where there is none). Sums are
-// float32.
+// batch. Slots: 1 a, 2 b, 3 the result, 4 c (a again where there is none). Sums are float32.
 //
 // A workgroup computes ROWS rows; its invocations have neighbouring columns, four times COLUMNS each
-// (product.glsl).
+// (product.glsl). b is a matrix or, with -DIMAGE=1, the windows of an image: then a is the filter of a
+// convolution, m counts channels of the result and n its pixels.
 //
 // Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 strides of a along m and k; 6, 7 of b
 // along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
-// dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c).
-// Specialisation constants: 1 data type; 2, 3 how a and b load (LOADS_...); 4 whether there is a c.
+// dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
+// result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type; 2, 3
+// how a and b load (LOADS_...); 4 whether there is a c; 5 whether two results along n, from an even
+// n on, share no word with others.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -19,6 +21,7 @@ layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kLoadsA = 0u;
 layout(constant_id = 3) const uint kLoadsB = 0u;
 layout(constant_id = 4) const uint kHasC = 0u;
+layout(constant_id = 5) const uint kStoresPairs = 0u;
 
 // Element by element, or four at once from a multiple of 4 on: along k, or along m (n, for b). Load of
 // service/passes/lower_matmul.cc.
@@ -45,19 +48,28 @@ READ_SLOT(4)
 DECLARE_LOAD_FOUR(1)
 DECLARE_LOAD_FOUR(2)
 
+#ifdef IMAGE
+#include "image_columns.glsl"
+#else
+#include "matrix_columns.glsl"
+#endif
+
 struct Tile {
   uint first_row;
   uint first_column;  // Of this invocation; a multiple of 4.
   uint result_offset;
   uint c_offset;
-  // Where rows of a, those of which this invocation loads shares, and columns of b start. Beyond the
-  // last row or column the last one stands in: nobody stores what comes of it.
+  uvec2 size;  // M, N
+  uvec2 result_strides;
+  uvec2 c_strides;
+  vec2 factors;  // alpha, beta
+  // Where rows of a start, and those of which this invocation loads shares. Beyond the last row (or
+  // column, of b) the last one stands in: nobody stores what comes of it.
   uint a_rows[ROWS];
   uint a_shares[SHARES];
-  uint b_columns[COLUMNS][4];
   uint a_stride;
-  uint b_stride;
   uint depth;
+  Columns columns;
 };
 
 // Of the block from k on, which may reach beyond K: the last steps stand in for what is not there.
@@ -79,36 +91,9 @@ Shares LoadShares(Tile tile, uint k) {
   return a;
 }
 
-vec4 LoadColumns(Tile tile, uint j, uint k) {
-  uint offset = k * tile.b_stride;
-  if (kLoadsB == LOADS_FOUR_ACROSS) return LoadFour2(tile.b_columns[j][0] + offset);
-  vec4 b;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) b[i] = LOAD(2, kType, tile.b_columns[j][i] + offset);
-  return b;
-}
-
-BlockOfB LoadBlock(Tile tile, uint k) {
-  BlockOfB b;
-  if (kLoadsB == LOADS_FOUR_ALONG_K) {
-    [[unroll]] for (uint s = 0u; s < kBlock; s += 4u) {
-      [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-          vec4 steps = LoadFour2(tile.b_columns[j][n] + k + s);
-          [[unroll]] for (uint u = 0u; u < 4u; ++u) b.of[s + u][j][n] = steps[u];
-        }
-      }
-    }
-  } else {
-    [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
-      [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b.of[s][j] = LoadColumns(tile, j, k + s);
-    }
-  }
-  return b;
-}
-
 void AddOne(Tile tile, uint k, float a[ROWS], inout Sums sums) {
   vec4 b[COLUMNS];
-  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b[j] = LoadColumns(tile, j, k);
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b[j] = LoadColumns(tile.columns, j, k);
   AddStep(a, b, sums);
 }
 
@@ -127,7 +112,7 @@ void AddAllInBlocks(Tile tile, inout Sums sums) {
   bool along_k = kLoadsA == LOADS_FOUR_ALONG_K;
   uint k = 0u;
   for (; k + kBlock <= tile.depth; k += kBlock) {
-    AddBlock(LoadShares(tile, k), along_k, LoadBlock(tile, k), sums);
+    AddBlock(LoadShares(tile, k), along_k, LoadBlock(tile.columns, k), sums);
   }
   if (k == tile.depth) return;
   Shares shares = LoadShares(tile, k);
@@ -139,28 +124,30 @@ void AddAllInBlocks(Tile tile, inout Sums sums) {
 }
 
 void StoreFour(Tile tile, uint m, uint n, vec4 values) {
-  uint columns = P(2);
-  uint e = tile.result_offset + m * columns + n;
+  uint columns = tile.size.y;
+  uint step = tile.result_strides.y;
+  uint e = tile.result_offset + m * tile.result_strides.x + n * step;
   uint raw[4];
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    float value = uintBitsToFloat(P(10)) * values[i];
+    float value = tile.factors.x * values[i];
     if (kHasC != 0u && n + i < columns) {
-      value += uintBitsToFloat(P(11)) * LOAD(4, kType, tile.c_offset + m * P(8) + (n + i) * P(9));
+      uint at = tile.c_offset + m * tile.c_strides.x + (n + i) * tile.c_strides.y;
+      value += tile.factors.y * LOAD(4, kType, at);
     }
     raw[i] = Encode(value, kType).x;
   }
   if (kType == kFloat32) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      if (n + i < columns) STORE_WORD(3, e + i, raw[i]);
+      if (n + i < columns) STORE_WORD(3, e + i * step, raw[i]);
     }
-  } else if ((columns & 1u) == 0u) {
+  } else if (kStoresPairs != 0u) {
     if (n < columns) STORE_WORD(3, e >> 1, raw[0] | (raw[1] << 16));
     if (n + 2u < columns) STORE_WORD(3, (e >> 1) + 1u, raw[2] | (raw[3] << 16));
   } else {
-    // Rows of an odd length share words.
-    for (uint i = 0u; i < 4u; ++i) {
-      uint shift = ((e + i) & 1u) << 4;
-      if (n + i < columns) MERGE_WORD(3, (e + i) >> 1, 0xffffu << shift, raw[i] << shift);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      uint at = e + i * step;
+      uint shift = (at & 1u) << 4;
+      if (n + i < columns) MERGE_WORD(3, at >> 1, 0xffffu << shift, raw[i] << shift);
     }
   }
 }
@@ -175,7 +162,7 @@ void ComputeTile(Tile tile) {
   }
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-      if (tile.first_row + i < P(1)) {
+      if (tile.first_row + i < tile.size.x) {
         StoreFour(tile, tile.first_row + i, tile.first_column + 4u * gl_WorkGroupSize.x * j,
                   sums.of[i][j]);
       }
@@ -195,10 +182,13 @@ Tile MakeTile(uint matrix, uint first_row, uint first_column) {
   uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
   tile.first_row = first_row;
   tile.first_column = first_column;
-  tile.result_offset = matrix * P(1) * P(2);
+  tile.result_offset = offsets.w;
   tile.c_offset = offsets.z;
+  tile.size = uvec2(P(1), P(2));
+  tile.result_strides = uvec2(P(13), P(14));
+  tile.c_strides = uvec2(P(8), P(9));
+  tile.factors = uintBitsToFloat(uvec2(P(10), P(11)));
   tile.a_stride = P(5);
-  tile.b_stride = P(6);
   tile.depth = P(3);
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     tile.a_rows[i] = offsets.x + min(first_row + i, P(1) - 1u) * P(4);
@@ -206,13 +196,7 @@ Tile MakeTile(uint matrix, uint first_row, uint first_column) {
   [[unroll]] for (uint i = 0u; i < SHARES; ++i) {
     tile.a_shares[i] = offsets.x + ShareRow(first_row, i) * P(4);
   }
-  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-    uint column = first_column + 4u * gl_WorkGroupSize.x * j;
-    if (kLoadsB == LOADS_FOUR_ACROSS) column = min(column, P(2) - 4u);
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      tile.b_columns[j][i] = offsets.y + min(column + i, P(2) - 1u) * P(7);
-    }
-  }
+  tile.columns = MakeColumns(first_column, offsets.y);
   return tile;
 }
 

@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_reduce.h"
+#include "service/passes/matrix_product.h"
 
 namespace webnnd::service {
 namespace {
@@ -166,6 +167,105 @@ std::vector<StridedDimension> MakeUnits(const Convolution& convolution, const Sh
   return Coalesce(std::array{batch, pixel, group, blocks});
 }
 
+bool IsPointwise(const Axis& axis) {
+  return axis.window == 1 && axis.padding == 0 && axis.output == axis.input;
+}
+
+// The best way to load windows that the layout allows.
+Load ChooseWindowLoad(const Convolution& convolution, bool channels_last, const Image& strides,
+                      uint64_t elements) {
+  const Axis& width = convolution.width;
+  if (channels_last && strides.channel == 1 && strides.column % 4 == 0 &&
+      convolution.input_channels % 4 == 0) {
+    return Load::kFourAlongK;
+  }
+  if (strides.column == 1 && width.stride == 1 && width.output % 4 == 0 && elements % 4 == 0) {
+    return Load::kFourAcross;
+  }
+  return Load::kOne;
+}
+
+// The windows of the image as columns of a matrix, see image_columns.glsl.
+ImageColumns MakeImageColumns(const Convolution& convolution, const OperandDescriptor& input) {
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  Image strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
+  ImageColumns columns;
+  columns.channels_last = convolution.filter_input <= convolution.filter_column;
+  columns.loads =
+      ChooseWindowLoad(convolution, columns.channels_last, strides, input.element_count());
+  AppendDivisor(columns.channels_last ? convolution.input_channels : height.window * width.window,
+                columns.parameters);
+  AppendDivisor(width.window, columns.parameters);
+  AppendDivisor(width.output, columns.parameters);
+  uint32_t last_four = NarrowCast<uint32_t>(input.element_count() - 1) / 4;
+  columns.parameters.insert(columns.parameters.end(),
+                            {strides.row, strides.column, strides.channel, last_four, height.input,
+                             width.input, height.padding, width.padding, height.stride,
+                             width.stride, height.dilation, width.dilation});
+  return columns;
+}
+
+// A convolution as the product of filter and windows: channels of the result are rows, its pixels
+// columns.
+Product MakeConvolutionProduct(const Convolution& convolution, const Node& node,
+                               const LoweringBuilder& builder) {
+  const Shape& input = builder.descriptor(node.operands[0]).shape();
+  const Shape& result = builder.descriptor(node.results[0]).shape();
+  Image sizes = ReadImage(result, convolution.layout);
+  Image input_strides = ReadImage(PackedStrides(input), convolution.layout);
+  Image result_strides = ReadImage(PackedStrides(result), convolution.layout);
+  Product product;
+  product.a = node.operands[1];
+  product.b = node.operands[0];
+  product.c = node.operands[2];
+  product.result = node.results[0];
+  product.rows = convolution.output_channels;
+  product.columns = sizes.row * sizes.column;
+  product.depth = convolution.input_channels * convolution.height.window * convolution.width.window;
+  // In every layout, channels and taps lie evenly in one order or the other.
+  product.a_strides = {convolution.filter_output,
+                       std::min(convolution.filter_input, convolution.filter_column)};
+  product.c_strides = {1, 0};
+  product.result_strides = {result_strides.channel, result_strides.column};
+  StridedDimension batch{sizes.batch, {0, input_strides.batch, 0, result_strides.batch}};
+  StridedDimension groups{
+      convolution.groups,
+      {convolution.filter_group, convolution.input_channels * input_strides.channel,
+       convolution.output_channels, convolution.output_channels * result_strides.channel}};
+  product.batch = Coalesce(std::array{batch, groups});
+  if (IsPointwise(convolution.height) && IsPointwise(convolution.width)) {
+    product.b_strides = {input_strides.channel, input_strides.column};
+  } else {
+    product.image = MakeImageColumns(convolution, builder.descriptor(node.operands[0]));
+  }
+  return product;
+}
+
+// A convolution of single pixels whose channels lie together: pixels are rows, channels columns.
+Product MakePixelProduct(const Convolution& convolution, const Node& node,
+                         const LoweringBuilder& builder) {
+  Product product = MakeConvolutionProduct(convolution, node, builder);
+  std::swap(product.a, product.b);
+  product.b_strides = {product.a_strides.column, product.a_strides.row};
+  product.rows = product.columns * product.batch[0].size;
+  product.columns = convolution.output_channels;
+  product.a_strides = {product.depth, 1};
+  product.c_strides = {0, 1};
+  product.result_strides = {product.columns, 1};
+  product.batch = {StridedDimension()};
+  return product;
+}
+
+// Whether pixels follow each other without gaps, each with all its channels, and so do results.
+bool IsPixelProduct(const Convolution& convolution) {
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  return convolution.groups == 1 && IsPointwise(height) && IsPointwise(width) &&
+         (convolution.layout == InputOperandLayout::kNhwc ||
+          uint64_t{height.output} * width.output == 1);
+}
+
 Status AddConvolutionCall(const Convolution& convolution, const Node& node,
                           LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -285,7 +385,12 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   convolution.filter_group = convolution.output_channels * convolution.filter_output;
   TRY(NormalizeAxis(convolution.height, convolution.height.output));
   TRY(NormalizeAxis(convolution.width, convolution.width.output));
-  return AddConvolutionCall(convolution, node, builder);
+  // A depthwise group has one channel: nothing to share.
+  if (convolution.output_channels == 1) return AddConvolutionCall(convolution, node, builder);
+  Product product = IsPixelProduct(convolution)
+                        ? MakePixelProduct(convolution, node, builder)
+                        : MakeConvolutionProduct(convolution, node, builder);
+  return AddProductCall(product, builder);
 }
 
 Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {

@@ -134,8 +134,8 @@ TEST(LowerMatmul, Batches_Broadcast) {
   ExpectMatmul(kFloat, {2, 1, 2, 5}, {3, 5, 4});
   ExpectMatmul(kFloat, {4, 3, 1, 8}, {1, 3, 8, 16});
   ExpectMatmul(kFloat, {4, 1, 1, 8}, {1, 3, 8, 5});
-  ExpectMatmul(kFloat, {3, 40, 12}, {3, 12, 72});
-  ExpectMatmul(kHalf, {3, 1, 40, 10}, {2, 10, 68});
+  ExpectMatmul(kFloat, {3, 40, 300}, {3, 300, 132});
+  ExpectMatmul(kHalf, {3, 1, 40, 100}, {2, 100, 200});
   ExpectMatmul(kFloat, {1, 1, 9, 3}, {2, 2, 3, 3});
 }
 
@@ -254,17 +254,17 @@ TEST(LowerGemm, WeightsOfADecoder_MatchReference) {
   ExpectGemm(kFloat, {33, 256, 70, {.b_transpose = true}, {}});
 }
 
-// Enough rows and tiles for the tall kernel, whole ones and partial ones, with every way to load.
+// Large enough for the tall kernel; whole tiles and partial ones, with every way to load.
 TEST(LowerGemm, TallTiles_MatchReference) {
   for (int choice = 0; choice < 4; ++choice) {
     webidl::GemmAttributes attributes{.a_transpose = (choice & 1) != 0,
                                       .b_transpose = (choice & 2) != 0};
-    ExpectGemm(kFloat, {64, 24, 128, attributes, {}});
-    ExpectGemm(kFloat, {76, 28, 132, attributes, {}});
+    ExpectGemm(kFloat, {256, 128, 128, attributes, {}});
+    ExpectGemm(kFloat, {268, 124, 132, attributes, {}});
   }
-  ExpectGemm(kFloat, {67, 19, 131, {}, Shape{67, 1}});
-  ExpectGemm(kHalf, {70, 20, 132, {.b_transpose = true}, Shape{132}});
-  ExpectGemm(kHalf, {67, 19, 131, {.a_transpose = true}, {}});
+  ExpectGemm(kFloat, {259, 127, 131, {}, Shape{259, 1}});
+  ExpectGemm(kHalf, {258, 132, 132, {.b_transpose = true}, Shape{132}});
+  ExpectGemm(kHalf, {259, 127, 131, {.a_transpose = true}, {}});
 }
 
 TEST(LowerGemm, ShapeOfCThatDoesNotBroadcast_IsRefused) {

@@ -241,6 +241,51 @@ TEST(LowerConv2d, PointwiseOfManyChannels_MatchesReference) {
   }
 }
 
+TEST(LowerConv2d, ChannelsByFours_MatchReference) {
+  for (uint32_t layout = 0; layout < 4; ++layout) {
+    Conv2dAttributes attributes{.padding = List{1, 0, 2, 1},
+                                .strides = List{1, 2},
+                                .groups = 2,
+                                .input_layout = InputOperandLayout::kNhwc,
+                                .filter_layout = static_cast<Conv2dFilterOperandLayout>(layout)};
+    ExpectConvolves(attributes, kFloat, {2, 24, 7, 9}, {10, 12, 3, 2}, true, 10 + layout);
+    ExpectConvolves(attributes, kHalf, {1, 16, 6, 5}, {6, 8, 3, 2}, false, 20 + layout);
+  }
+}
+
+// Neighbours of the result that lie beside each other in the image, at any distance from a multiple
+// of four, and beyond its ends.
+TEST(LowerConv2d, RowsByFours_MatchReference) {
+  for (uint32_t padding : {0u, 1u, 2u, 5u}) {
+    Conv2dAttributes attributes{
+        .padding = List{padding, 2, padding, 3},
+        .strides = List{2, 1},
+        .dilations = List{1, 2},
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(padding % 4)};
+    uint32_t width = 13 - padding;  // 12 across in the result.
+    ExpectConvolves(attributes, kFloat, {2, 4, 8, width}, {5, 4, 3, 3}, true, 50 + padding);
+    ExpectConvolves(attributes, kHalf, {1, 4, 7, width}, {5, 4, 3, 3}, true, 60 + padding);
+  }
+}
+
+TEST(LowerConv2d, OnePixel_MatchesReference) {
+  for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    Conv2dAttributes attributes{.input_layout = layout};
+    ExpectConvolves(attributes, kFloat, {3, 20, 1, 1}, {9, 20, 1, 1}, true, 30);
+    attributes.groups = 2;
+    ExpectConvolves(attributes, kFloat, {1, 20, 1, 1}, {6, 10, 1, 1}, true, 31);
+  }
+}
+
+// Large enough for the tall kernel.
+TEST(LowerConv2d, TallTiles_MatchReference) {
+  for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .input_layout = layout};
+    ExpectConvolves(attributes, kFloat, {1, 28, 23, 21}, {36, 28, 3, 3}, true, 40);
+    ExpectConvolves(attributes, kFloat, {2, 96, 23, 21}, {50, 96, 1, 1}, true, 41);
+  }
+}
+
 // More elements than the invocations of a CPU device take at once.
 TEST(LowerConv2d, ManyPixels_MatchReference) {
   Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 1}};

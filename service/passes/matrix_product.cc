@@ -1,0 +1,156 @@
+#include "service/passes/matrix_product.h"
+
+#include <span>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+
+// An invocation's share, ROWS and 4 * COLUMNS of shaders/table.txt.
+struct Kernel {
+  ShaderId shader;
+  uint32_t rows;
+  uint32_t columns;
+};
+
+uint32_t CountMatrices(const Product& product) {
+  uint32_t matrices = 1;
+  for (const StridedDimension& dimension : product.batch) matrices *= dimension.size;
+  return matrices;
+}
+
+uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
+  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, kernel.rows) *
+         DivideRoundingUp(product.columns, kernel.columns);
+}
+
+uint64_t CountMultiplyAdds(const Product& product) {
+  return uint64_t{CountMatrices(product)} * product.rows * product.columns * product.depth;
+}
+
+// A tall tile loads less for each product. But it takes long to compile, and there must be rows to
+// fill it and tiles enough to share out.
+bool IsTall(const Product& product, const Kernel& tall) {
+  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 22;
+  constexpr uint32_t kRowsMin = 24;
+  constexpr uint64_t kTilesMin = 8;
+  return CountMultiplyAdds(product) >= kMultiplyAddsMin && product.rows >= kRowsMin &&
+         CountInvocations(product, tall) / kLocalSizeMin >= kTilesMin;
+}
+
+Kernel ChooseKernel(const Product& product, Load b_loads) {
+  if (product.image) {
+    Kernel tall{ShaderId::kConv2dTallTile, 32, 4};
+    return IsTall(product, tall) ? tall : Kernel{ShaderId::kConv2dTile, 8, 4};
+  }
+  if (product.rows > 1) {
+    Kernel tall{ShaderId::kMatmulTallTile, 32, 4};
+    return IsTall(product, tall) ? tall : Kernel{ShaderId::kMatmulTile, 8, 4};
+  }
+  // Where columns are contiguous, reading more of each row spares memory latency.
+  constexpr uint32_t kWideColumnsMin = 1024;
+  if (b_loads != Load::kFourAlongK && product.columns >= kWideColumnsMin) {
+    return {ShaderId::kMatmulWideRow, 1, 8};
+  }
+  return {ShaderId::kMatmulRow, 1, 4};
+}
+
+// How elements load that lie `along_k` and `across` from each other, `depth` and `width` of them.
+// `matrix_strides` are the distances between matrices. Every run of four elements from a multiple
+// of 4 on must be one aligned load.
+Load ChooseLoad(uint32_t along_k, uint32_t across, uint32_t depth, uint32_t width,
+                std::span<const uint32_t> matrix_strides) {
+  for (uint32_t stride : matrix_strides) {
+    if (stride % 4 != 0) return Load::kOne;
+  }
+  if (across == 1 && width % 4 == 0 && (along_k % 4 == 0 || depth == 1)) return Load::kFourAcross;
+  if (along_k == 1 && depth % 4 == 0 && (across % 4 == 0 || width == 1)) return Load::kFourAlongK;
+  return Load::kOne;
+}
+
+// The distances between the matrices of a (operand 0) or b (1).
+std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
+  std::vector<uint32_t> strides;
+  for (const StridedDimension& dimension : product.batch) {
+    strides.push_back(dimension.strides[operand]);
+  }
+  return strides;
+}
+
+// Whether two float16 results along n, from an even n on, share no word with others.
+bool StoresPairs(const Product& product, webidl::OperandDataType type) {
+  bool pairs = type == webidl::OperandDataType::kFloat16 && product.result_strides.column == 1 &&
+               product.result_strides.row % 2 == 0 && product.columns % 2 == 0;
+  for (const StridedDimension& dimension : product.batch) {
+    pairs = pairs && dimension.strides[3] % 2 == 0;
+  }
+  return pairs;
+}
+
+Load ChooseLoadOfB(const Product& product) {
+  if (product.image) return product.image->loads;
+  return ChooseLoad(product.b_strides.row, product.b_strides.column, product.depth, product.columns,
+                    DistancesOf(product, 1));
+}
+
+}  // namespace
+
+Status AddProductCall(const Product& product, LoweringBuilder& builder) {
+  // The kernels take kBlock (product.glsl) elements along k at a time.
+  if (product.depth / 8 > kInvocationIterationsMax) {
+    return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
+                             product.depth);
+  }
+  Load a_loads = ChooseLoad(product.a_strides.column, product.a_strides.row, product.depth,
+                            product.rows, DistancesOf(product, 0));
+  Load b_loads = ChooseLoadOfB(product);
+  webidl::OperandDataType type = builder.descriptor(product.result).data_type();
+  bool has_c = product.c != kNoValue;
+  Kernel kernel = ChooseKernel(product, b_loads);
+
+  LoweredCall call;
+  call.shader = kernel.shader;
+  call.specialization = {static_cast<uint32_t>(type), static_cast<uint32_t>(a_loads),
+                         static_cast<uint32_t>(b_loads), has_c, StoresPairs(product, type)};
+  if (product.image) call.specialization.push_back(product.image->channels_last);
+  // The module declares slot 4, so something must be bound there.
+  call.buffers = {{product.a, false},
+                  {product.b, false},
+                  {product.result, true},
+                  {has_c ? product.c : product.a, false}};
+  call.parameters = {CountMatrices(product),
+                     product.rows,
+                     product.columns,
+                     product.depth,
+                     product.a_strides.row,
+                     product.a_strides.column,
+                     product.b_strides.row,
+                     product.b_strides.column,
+                     product.c_strides.row,
+                     product.c_strides.column,
+                     FloatBits(product.alpha),
+                     FloatBits(product.beta),
+                     static_cast<uint32_t>(product.batch.size()),
+                     product.result_strides.row,
+                     product.result_strides.column,
+                     0};
+  AppendDimensions(product.batch, call.parameters);
+  if (product.image) {
+    constexpr size_t kImage = 24;  // Of image_columns.glsl, in uvec4.
+    call.parameters.resize(4 * kImage);
+    call.parameters.insert(call.parameters.end(), product.image->parameters.begin(),
+                           product.image->parameters.end());
+  }
+  call.invocations = CountInvocations(product, kernel);
+  call.cost = CountMultiplyAdds(product);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,55 @@
+// Products of matrices as one kernel call: what matrix products and convolutions lower to.
+#ifndef WEBNND_SERVICE_PASSES_MATRIX_PRODUCT_H_
+#define WEBNND_SERVICE_PASSES_MATRIX_PRODUCT_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+// Elements from one row, and from one column, of a matrix to the next.
+struct MatrixStrides {
+  uint32_t row = 0;
+  uint32_t column = 0;
+};
+
+// How a kernel loads an operand: LOADS_... of shaders/matmul.comp.
+enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross };
+
+// The windows of an image in place of b.
+struct ImageColumns {
+  bool channels_last = false;  // How k counts.
+  Load loads = Load::kOne;
+  std::vector<uint32_t> parameters;  // As shaders/image_columns.glsl reads them.
+};
+
+// result = alpha * a * b + beta * c, as shaders/matmul.comp computes it.
+struct Product {
+  ValueId a = kNoValue;
+  ValueId b = kNoValue;
+  ValueId c = kNoValue;  // kNoValue: none.
+  ValueId result = kNoValue;
+  uint32_t rows = 0;     // M
+  uint32_t columns = 0;  // N
+  uint32_t depth = 0;    // K
+  MatrixStrides a_strides;
+  MatrixStrides b_strides;
+  MatrixStrides c_strides;
+  MatrixStrides result_strides;
+  double alpha = 1;
+  double beta = 1;
+  std::vector<StridedDimension> batch;  // Strides of a, b, c and the result.
+  std::optional<ImageColumns> image;
+};
+
+// NotSupported where the sums are too long for a kernel.
+Status AddProductCall(const Product& product, LoweringBuilder& builder);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_MATRIX_PRODUCT_H_
