@@ -1,9 +1,9 @@
 // result[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each matrix of a
 // batch. Slots: 1 a, 2 b, 3 the result, 4 c (a again where there is none). Sums are float32.
 //
-// A workgroup computes ROWS rows; its invocations have neighbouring columns, four times COLUMNS each
-// (product.glsl). b is a matrix or, with -DIMAGE=1, the windows of an image: then a is the filter of a
-// convolution, m counts channels of the result and n its pixels.
+// A workgroup computes ROWS rows; its invocations have neighbouring columns, four times COLUMNS
+// each (product.glsl). b is a matrix or, with -DIMAGE=1, the windows of an image: then a is the
+// filter of a convolution, m counts channels of the result and n its pixels.
 //
 // Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 strides of a along m and k; 6, 7 of b
 // along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
@@ -23,8 +23,8 @@ layout(constant_id = 3) const uint kLoadsB = 0u;
 layout(constant_id = 4) const uint kHasC = 0u;
 layout(constant_id = 5) const uint kStoresPairs = 0u;
 
-// Element by element, or four at once from a multiple of 4 on: along k, or along m (n, for b). Load of
-// service/passes/lower_matmul.cc.
+// Element by element, or four at once from a multiple of 4 on: along k, or along m (n, for b). Load
+// of service/passes/matrix_product.h.
 #define LOADS_ONE 0u
 #define LOADS_FOUR_ALONG_K 1u
 #define LOADS_FOUR_ACROSS 2u
