@@ -4,9 +4,9 @@
 // The invocations of a subgroup compute different columns of the same rows. So each loads its own
 // elements of b, but only a share of those of a: it gets the rest from its neighbours, by shuffles
 // with constant indices. All loads of a block come before its first multiplication, because drivers
-// that call a function for each load save all registers around it; and four rows take turns, so that
-// each element of b that comes back from the stack is used four times, and the chains of additions
-// are many.
+// that call a function for each load save all registers around it; and four rows take turns, so
+// that each element of b that comes back from the stack is used four times, and the chains of
+// additions are many.
 #ifndef WEBNND_SHADERS_PRODUCT_GLSL_
 #define WEBNND_SHADERS_PRODUCT_GLSL_
 
