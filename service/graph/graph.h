@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "service/graph/macro.h"
 #include "webidl/generated/types.h"
 #include "webidl/operand_descriptor.h"
 
@@ -28,13 +30,15 @@ struct Value {
 };
 
 // An operator. Slots follow the signature (webidl/generated/signatures.h); kNoValue for an absent
-// optional operand.
+// optional operand. Where fusion made it (macro.h), slots follow the macro operator, and kind and
+// attributes are those of the last operator that it stands for.
 struct Node {
   webidl::OperatorKind kind{};
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
   std::string label;
   webidl::OperatorAttributes attributes;
+  Macro macro;
 };
 
 struct GraphConstant {
@@ -61,6 +65,14 @@ struct Graph {
   std::vector<Input> inputs;  // In the order of the tensors of a dispatch.
   std::vector<Output> outputs;
 };
+
+// What the node is called in labels and errors.
+std::string_view NodeName(const Node& node);
+
+// Which values the outputs need, by value.
+std::vector<bool> FindReached(const Graph& graph);
+// Drops the nodes none of whose results is `reached`.
+void DropUnreachedNodes(Graph& graph, const std::vector<bool>& reached);
 
 }  // namespace webnnd::service
 

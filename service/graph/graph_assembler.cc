@@ -44,7 +44,7 @@ class Assembly {
 
 Status AddNode(Assembly& assembly, webidl::Operator op) {
   std::vector<const webidl::OperandDescriptor*> descriptors;
-  Node node{op.kind, {}, {}, std::move(op.label), std::move(op.attributes)};
+  Node node{op.kind, {}, {}, std::move(op.label), std::move(op.attributes), {}};
   for (uint32_t operand : op.operands) {
     ValueId value = kNoValue;
     if (operand != 0) {
@@ -69,36 +69,6 @@ Status AddNode(Assembly& assembly, webidl::Operator op) {
   }
   assembly.graph.nodes.push_back(std::move(node));
   return {};
-}
-
-// Marks the values that the outputs reach, walking backwards: nodes come after their operands.
-std::vector<bool> FindReached(const Graph& graph) {
-  std::vector<bool> reached(graph.values.size(), false);
-  for (const Graph::Output& output : graph.outputs) reached[output.value] = true;
-  for (size_t i = graph.nodes.size(); i-- > 0;) {
-    const Node& node = graph.nodes[i];
-    bool needed = std::any_of(node.results.begin(), node.results.end(),
-                              [&](ValueId value) { return reached[value]; });
-    if (!needed) continue;
-    for (ValueId value : node.operands) {
-      if (value != kNoValue) reached[value] = true;
-    }
-  }
-  return reached;
-}
-
-void DropUnreachedNodes(Graph& graph, const std::vector<bool>& reached) {
-  std::vector<Node> kept;
-  for (Node& node : graph.nodes) {
-    bool needed = std::any_of(node.results.begin(), node.results.end(),
-                              [&](ValueId value) { return reached[value]; });
-    if (!needed) continue;
-    for (ValueId value : node.results) {
-      graph.values[value].index = static_cast<uint32_t>(kept.size());
-    }
-    kept.push_back(std::move(node));
-  }
-  graph.nodes = std::move(kept);
 }
 
 // Puts the inputs into the order in which dispatches name their tensors.

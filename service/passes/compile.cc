@@ -4,6 +4,8 @@
 
 #include "base/limits.h"
 #include "service/passes/fold_constants.h"
+#include "service/passes/fusion/fuse.h"
+#include "service/passes/lower_macro.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
 
@@ -25,21 +27,23 @@ Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));
   }
+  if (options.fusion) Fuse(graph);
   LoweringBuilder lowered(graph);
   for (const Node& node : graph.nodes) {
-    LowerFunction lower = GetLowering(node.kind);
+    bool is_macro = !std::holds_alternative<std::monostate>(node.macro);
+    LowerFunction lower = is_macro ? LowerMacro : GetLowering(node.kind);
     if (lower == nullptr) {
-      return NotSupportedError("the operator ({}) has no kernel", webidl::OperatorName(node.kind));
+      return NotSupportedError("the operator ({}) has no kernel", NodeName(node));
     }
     size_t first_call = lowered.calls().size();
-    TRY_DOING(lower(node, lowered), "lowering the operator ({})", webidl::OperatorName(node.kind));
+    TRY_DOING(lower(node, lowered), "lowering the operator ({})", NodeName(node));
     if (lowered.calls().size() > limits::kKernelsPerGraphMax) {
       return QuotaError("the graph has more kernels than the limit ({})",
                         limits::kKernelsPerGraphMax);
     }
     for (size_t i = first_call; i < lowered.calls().size(); ++i) {
       LoweredCall& call = lowered.calls()[i];
-      if (call.label.empty()) call.label = webidl::OperatorName(node.kind);
+      if (call.label.empty()) call.label = NodeName(node);
     }
   }
   return PlanMemory(graph, std::move(lowered), options.guard_bytes);

@@ -22,6 +22,7 @@ class ConstantEvaluator {
 };
 
 struct CompileOptions {
+  bool fusion = true;
   bool constant_folding = true;
   // Without one, nothing is folded.
   ConstantEvaluator* evaluator = nullptr;

@@ -75,7 +75,8 @@ Status Build(BuildRequest& request) {
   DeviceEvaluator evaluator(request, std::move(buffers));
   ASSIGN_OR_RETURN(
       CompiledGraph compiled,
-      CompileGraph(std::move(checked), {.constant_folding = graph.context->options.constant_folding,
+      CompileGraph(std::move(checked), {.fusion = graph.context->options.fusion,
+                                        .constant_folding = graph.context->options.constant_folding,
                                         .evaluator = &evaluator}));
   ASSIGN_OR_RETURN(DeviceQuota::Reservation reservation,
                    DeviceQuota::Reserve(request.quota, DeviceBytesOf(compiled.plan)));

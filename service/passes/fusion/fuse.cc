@@ -1,0 +1,170 @@
+#include "service/passes/fusion/fuse.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "service/passes/fusion/patterns.h"
+
+namespace webnnd::service {
+namespace {
+
+// In the order in which they are looked for.
+constexpr Pattern kPatterns[] = {
+    MatchBlockMatmul,
+    MatchRmsNormalization,
+    // The longest first.
+    MatchTransposedRotaryEmbedding,
+    MatchPartialRotaryEmbedding,
+    MatchRotaryEmbedding,
+};
+
+// One pattern, everywhere in a graph.
+class Pass {
+ public:
+  explicit Pass(Graph& graph) : graph_(graph), index_(graph), taken_(graph.nodes.size()) {}
+
+  void Run(Pattern pattern) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (taken_[i] || !std::holds_alternative<std::monostate>(graph_.nodes[i].macro)) continue;
+      std::optional<Match> match = pattern(index_, graph_.nodes[i]);
+      if (match && Take(*match, i)) matches_.push_back({i, std::move(match->node)});
+    }
+    if (matches_.empty()) return;
+    for (Found& found : matches_) Replace(found);
+    SortNodes();
+    DropUnreachedNodes(graph_, FindReached(graph_));
+  }
+
+ private:
+  struct Found {
+    size_t at;
+    Node node;
+  };
+
+  // The node that makes `value`.
+  size_t ProducerOf(ValueId value) const { return graph_.values[value].index; }
+  bool IsMadeHere(ValueId value) const {
+    return value != kNoValue && graph_.values[value].kind == Value::Kind::kResult;
+  }
+
+  // Whether the match may replace what it stands for; if so, no other match gets these nodes.
+  bool Take(const Match& match, size_t last) {
+    std::vector<size_t> replaced = {last};
+    auto add = [&](ValueId value) {
+      if (value == kNoValue) return;
+      size_t node = ProducerOf(value);
+      if (std::find(replaced.begin(), replaced.end(), node) == replaced.end()) {
+        replaced.push_back(node);
+      }
+    };
+    for (ValueId value : match.hidden) add(value);
+    for (ValueId value : match.node.results) add(value);
+    if (std::any_of(replaced.begin(), replaced.end(), [&](size_t node) { return taken_[node]; })) {
+      return false;
+    }
+    for (ValueId value : match.hidden) {
+      size_t uses = 0;
+      for (const Node* user : index_.users(value)) {
+        auto at = static_cast<size_t>(user - graph_.nodes.data());
+        uses += std::find(replaced.begin(), replaced.end(), at) != replaced.end();
+      }
+      if (uses != index_.use_count(value)) return false;
+    }
+    if (match.node.results.size() > 1 && ResultsReachOperands(match)) return false;
+    for (size_t node : replaced) taken_[node] = true;
+    return true;
+  }
+
+  // Whether an operand depends on a result: the macro would wait for itself.
+  bool ResultsReachOperands(const Match& match) const {
+    size_t first = graph_.nodes.size();
+    for (ValueId value : match.node.results) {
+      if (value != kNoValue) first = std::min(first, ProducerOf(value));
+    }
+    // Only what stands between the first result and the last operator can be on such a path.
+    std::vector<ValueId> waiting = match.node.operands;
+    std::vector<bool> seen(graph_.nodes.size());
+    while (!waiting.empty()) {
+      ValueId value = waiting.back();
+      waiting.pop_back();
+      if (!IsMadeHere(value)) continue;
+      size_t node = ProducerOf(value);
+      if (node < first || seen[node]) continue;
+      seen[node] = true;
+      const std::vector<ValueId>& results = match.node.results;
+      if (std::find(results.begin(), results.end(), value) != results.end()) return true;
+      waiting.insert(waiting.end(), graph_.nodes[node].operands.begin(),
+                     graph_.nodes[node].operands.end());
+    }
+    return false;
+  }
+
+  void Replace(Found& found) {
+    for (ValueId value : found.node.results) {
+      if (value == kNoValue) continue;
+      // Who made it before makes nothing any more, and will be dropped.
+      graph_.nodes[ProducerOf(value)].results.clear();
+      graph_.values[value].index = static_cast<uint32_t>(found.at);
+    }
+    graph_.nodes[found.at] = std::move(found.node);
+  }
+
+  // A macro with several results stands where the last of them was made, and others may use the
+  // first one before: puts operands before their users again, keeping the order otherwise.
+  void SortNodes() {
+    std::vector<size_t> order;
+    std::vector<uint8_t> state(graph_.nodes.size(), kNew);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) Visit(i, state, order);
+    std::vector<Node> sorted;
+    sorted.reserve(order.size());
+    for (size_t at : order) sorted.push_back(std::move(graph_.nodes[at]));
+    graph_.nodes = std::move(sorted);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      for (ValueId value : graph_.nodes[i].results) {
+        if (value != kNoValue) graph_.values[value].index = static_cast<uint32_t>(i);
+      }
+    }
+  }
+
+  enum State : uint8_t { kNew, kOpen, kDone };
+
+  // Appends `root` after everything that it depends on; without recursion: graphs are deep.
+  void Visit(size_t root, std::vector<uint8_t>& state, std::vector<size_t>& order) const {
+    std::vector<size_t> stack = {root};
+    while (!stack.empty()) {
+      size_t at = stack.back();
+      if (state[at] == kDone) {
+        stack.pop_back();
+        continue;
+      }
+      if (state[at] == kOpen) {
+        state[at] = kDone;
+        order.push_back(at);
+        stack.pop_back();
+        continue;
+      }
+      state[at] = kOpen;
+      for (ValueId value : graph_.nodes[at].operands) {
+        if (!IsMadeHere(value)) continue;
+        size_t before = ProducerOf(value);
+        CHECK(state[before] != kOpen);
+        if (state[before] == kNew) stack.push_back(before);
+      }
+    }
+  }
+
+  Graph& graph_;
+  GraphIndex index_;
+  std::vector<bool> taken_;
+  std::vector<Found> matches_;
+};
+
+}  // namespace
+
+void Fuse(Graph& graph) {
+  for (Pattern pattern : kPatterns) Pass(graph).Run(pattern);
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,23 @@
+// The macro operators that fusion recognises, a file each.
+#ifndef WEBNND_SERVICE_PASSES_FUSION_PATTERNS_H_
+#define WEBNND_SERVICE_PASSES_FUSION_PATTERNS_H_
+
+#include "service/passes/fusion/pattern.h"
+
+namespace webnnd::service {
+
+// dequantizeLinear -> reshape -> transpose -> matmul.
+std::optional<Match> MatchBlockMatmul(const GraphIndex& index, const Node& last);
+
+// [add -> [add ->]] pow -> reduceMean -> add -> sqrt -> div -> mul.
+std::optional<Match> MatchRmsNormalization(const GraphIndex& index, const Node& last);
+
+// split -> concat of the swapped halves, times sin and sign; plus the unswapped times cos. Alone;
+// with the elements of a head that do not turn put back; and between transposes of heads and rows.
+std::optional<Match> MatchRotaryEmbedding(const GraphIndex& index, const Node& last);
+std::optional<Match> MatchPartialRotaryEmbedding(const GraphIndex& index, const Node& last);
+std::optional<Match> MatchTransposedRotaryEmbedding(const GraphIndex& index, const Node& last);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_FUSION_PATTERNS_H_
