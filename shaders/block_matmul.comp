@@ -2,10 +2,10 @@
 // slots 1 x, 2 w, 3 scale, 4 zero point -> 5 the result (packed). Sums are float32.
 //
 // An invocation computes ROWS rows of four columns. Neighbours need the same elements of x, so
-// each loads one of eight along k, and gets the others by shuffle. Weights are taken from their
-// words by mask, not by shift: what is masked out of the upper places counts 2^bits times as much
-// for each place, so x is divided by that when it is loaded, once for all columns. The zero point
-// is subtracted once a block, from the sum of x.
+// each loads one of eight along k, and gets the others by shuffle. Weights of 4 bits are taken from
+// their words by mask, not by shift: what is masked out of the upper places counts 16 times as much
+// for each place, so x is divided by that when it is loaded, once for all columns; and their zero
+// point is subtracted once a block, from the sum of x. With 8 bits that would cost precision.
 //
 // Parameters: 0 M; 1 N; 2 K; 3 block. Specialisation constants: 1 data type of x, scale and
 // result; 2 of w and zero point; 3 whether a block of w is a whole number of 16-byte loads.
@@ -35,8 +35,7 @@ uint WeightBits() { return 1u << BitsLog2(kWeightType); }
 // Words that kStep weights take, 1 or 2.
 uint WordsPerStep() { return WeightBits() / 4u; }
 // Weights in half a word: places whose masks keep clear of the sign bit.
-uint Places() { return 16u / WeightBits(); }
-// Signed weights and zero points are moved up by half their range.
+const uint kPlaces = 4u;
 bool IsSigned() { return kWeightType == kInt4 || kWeightType == kInt8; }
 
 struct Tile {
@@ -56,18 +55,26 @@ float[ROWS] LoadShares(Tile tile, uint k) {
   return x;
 }
 
-// Weight s of kStep in its place.
-float PlacedWeight(uvec2 words, uint s) {
-  uint bit = s * WeightBits();
-  uint half_word = (bit < 32u ? words.x : words.y) >> (bit & 16u);
-  uint mask = ((1u << WeightBits()) - 1u) << (bit & 15u);
-  return float(int(half_word & mask));
+// Weight s of kStep: of 4 bits in its place, else less its zero point.
+float Weight(uvec2 words, uint s, int zero_point) {
+  if (WeightBits() == 4u) {
+    uint half_word = words.x >> ((4u * s) & 16u);
+    return float(int(half_word & (15u << ((4u * s) & 15u))));
+  }
+  uint word = s < 4u ? words.x : words.y;
+  int bit = int((8u * s) & 31u);
+  int weight = IsSigned() ? bitfieldExtract(int(word), bit, 8) : int(bitfieldExtract(word, bit, 8));
+  return float(weight - zero_point);
 }
 
-float PlaceScale(uint s) { return exp2(-float((s % Places()) * WeightBits())); }
+// What x is multiplied by for the place of weight s.
+float PlaceScale(uint s) {
+  return WeightBits() == 4u ? exp2(-4.0 * float(s & (kPlaces - 1u))) : 1.0;
+}
 
 // Adds kStep elements from k on to the sums of this block.
-void AddStep(Tile tile, uint k, uvec2 words[kColumns], inout Sums sums, inout float x_sums[ROWS]) {
+void AddStep(Tile tile, uint k, uvec2 words[kColumns], int zero_points[kColumns],
+             inout Sums sums, inout float x_sums[ROWS]) {
   float x[ROWS];
   float placed[ROWS];
   if (gl_SubgroupSize >= kStep) {
@@ -79,7 +86,9 @@ void AddStep(Tile tile, uint k, uvec2 words[kColumns], inout Sums sums, inout fl
   }
   [[unroll]] for (uint s = 0u; s < kStep; ++s) {
     float weights[kColumns];
-    [[unroll]] for (uint j = 0u; j < kColumns; ++j) weights[j] = PlacedWeight(words[j], s);
+    [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
+      weights[j] = Weight(words[j], s, zero_points[j]);
+    }
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
       float shared_x;
       if (gl_SubgroupSize >= kStep) {
@@ -104,15 +113,13 @@ float SumOfShares(float share) {
   return sum;
 }
 
-uvec4 FlipSigns(uvec4 words) {
-  if (!IsSigned()) return words;
-  return words ^ uvec4(WeightBits() == 4u ? 0x88888888u : 0x80808080u);
-}
+// Signed weights of 4 bits and their zero points are moved up by half their range.
+bool IsMoved() { return kWeightType == kInt4; }
 
-float ZeroPoint(uint e) {
+int ZeroPoint(uint e) {
   uint raw = LOAD_RAW(4, kWeightType, e).x;
-  uint half_range = 1u << (WeightBits() - 1u);
-  return float(int(IsSigned() ? raw ^ half_range : raw));
+  if (IsMoved()) return int(raw ^ 8u);
+  return kWeightType == kInt8 ? bitfieldExtract(int(raw), 0, 8) : int(raw);
 }
 
 void AddBlock(Tile tile, uint block_index, inout Sums totals) {
@@ -120,6 +127,14 @@ void AddBlock(Tile tile, uint block_index, inout Sums totals) {
   const uint steps_per_load = kByQuad != 0u ? 4u / words_per_step : 1u;
   uint block = P(3);
   uint first = block_index * block;
+  uint blocks = P(2) / block;
+  float scales[kColumns];
+  int zero_points[kColumns];
+  [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
+    uint e = tile.columns[j] * blocks + block_index;
+    scales[j] = LOAD(3, kType, e);
+    zero_points[j] = ZeroPoint(e);
+  }
   Sums sums;
   float x_sums[ROWS];
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
@@ -137,7 +152,7 @@ void AddBlock(Tile tile, uint block_index, inout Sums totals) {
         loaded[j].x = LOAD_WORD(2, word);
         loaded[j].y = words_per_step == 2u ? LOAD_WORD(2, word + 1u) : 0u;
       }
-      loaded[j] = FlipSigns(loaded[j]);
+      if (IsMoved()) loaded[j] ^= uvec4(0x88888888u);
     }
     [[unroll]] for (uint t = 0u; t < 4u; ++t) {
       if (t >= steps_per_load) break;
@@ -146,17 +161,14 @@ void AddBlock(Tile tile, uint block_index, inout Sums totals) {
         words[j].x = loaded[j][(t * words_per_step) & 3u];
         words[j].y = loaded[j][(t * words_per_step + 1u) & 3u];
       }
-      AddStep(tile, k + t * kStep, words, sums, x_sums);
+      AddStep(tile, k + t * kStep, words, zero_points, sums, x_sums);
     }
   }
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) x_sums[i] = SumOfShares(x_sums[i]);
-  uint blocks = P(2) / block;
   [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
-    uint e = tile.columns[j] * blocks + block_index;
-    float scale = LOAD(3, kType, e);
-    float zero_point = ZeroPoint(e);
+    float zero_point = WeightBits() == 4u ? float(zero_points[j]) : 0.0;
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-      totals.of[i][j] += scale * (sums.of[i][j] - zero_point * x_sums[i]);
+      totals.of[i][j] += scales[j] * (sums.of[i][j] - zero_point * x_sums[i]);
     }
   }
 }

@@ -1,0 +1,347 @@
+// Fusion: what a framework decomposed runs as one kernel, with the results of the operators that
+// the client asked for; and what looks similar is left alone. ../shared/fusion holds the exact
+// graphs of web frameworks (ctest: conformance/fusion); here is what must hold without it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "tests/support/kernel_runner.h"
+#include "tests/support/service_fixture.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::Shape;
+using webnn::Operand;
+
+constexpr OperandDataType kFloat = OperandDataType::kFloat32;
+constexpr OperandDataType kHalf = OperandDataType::kFloat16;
+
+template <class T>
+T Must(Result<T> result) {
+  if (!result.ok()) std::fprintf(stderr, "%s\n", result.error().ToString().c_str());
+  CHECK(result.ok());
+  return *std::move(result);
+}
+
+// A graph that a test writes down, with its inputs' data.
+class Net {
+ public:
+  Net(webnn::ML& ml, std::shared_ptr<webnn::Context> context)
+      : builder(context), ml_(ml), context_(std::move(context)), random_(1) {}
+
+  Operand In(OperandDataType type, const Shape& shape) {
+    HostTensor data = Random(type, shape);
+    std::string name = "input" + std::to_string(inputs_.size());
+    inputs_.emplace(name, Upload(data));
+    return Must(builder.Input(name, type, shape));
+  }
+  Operand Integers(const Shape& shape, const std::vector<long double>& values) {
+    HostTensor data = HostTensor::Create(OperandDataType::kInt64, shape, values);
+    std::string name = "input" + std::to_string(inputs_.size());
+    inputs_.emplace(name, Upload(data));
+    return Must(builder.Input(name, OperandDataType::kInt64, shape));
+  }
+  Operand Constant(OperandDataType type, const Shape& shape) {
+    HostTensor data = Random(type, shape);
+    return Must(builder.Constant(type, shape, data.bytes));
+  }
+  Operand Constant(OperandDataType type, const Shape& shape,
+                   const std::vector<long double>& values) {
+    return Must(builder.Constant(type, shape, HostTensor::Create(type, shape, values).bytes));
+  }
+  void Out(const Operand& operand) {
+    outputs_.emplace("output" + std::to_string(outputs_.size()), operand);
+  }
+
+  struct Ran {
+    uint32_t kernels = 0;
+    std::vector<HostTensor> outputs;
+  };
+  Ran Run() {
+    auto graph = Must(ml_.Wait(builder.Build(outputs_)));
+    webnn::NamedTensors tensors;
+    for (const auto& [name, operand] : outputs_) {
+      tensors.emplace(
+          name,
+          Must(ml_.Wait(context_->CreateTensor(
+              {.data_type = operand.data_type(), .shape = operand.shape(), .readable = true}))));
+    }
+    CHECK(context_->Dispatch(*graph, inputs_, tensors).ok());
+    Ran ran{graph->kernel_count(), {}};
+    for (const auto& [name, operand] : outputs_) {
+      ran.outputs.push_back(
+          {operand.descriptor(), Must(ml_.Wait(context_->ReadTensor(*tensors.at(name))))});
+    }
+    return ran;
+  }
+
+  webnn::GraphBuilder builder;
+
+ private:
+  HostTensor Random(OperandDataType type, const Shape& shape) {
+    size_t count = 1;
+    for (uint32_t extent : shape) count *= extent;
+    const bool is_float = type == kFloat || type == kHalf;
+    std::uniform_real_distribution<double> real(-2, 2);
+    std::uniform_int_distribution<int> integer(0, 15);
+    std::vector<long double> values(count);
+    for (long double& value : values) value = is_float ? real(random_) : integer(random_) - 8;
+    return HostTensor::Create(type, shape, values);
+  }
+  std::shared_ptr<webnn::Tensor> Upload(const HostTensor& data) {
+    auto tensor = Must(ml_.Wait(context_->CreateTensor({.data_type = data.descriptor.data_type(),
+                                                        .shape = data.descriptor.shape(),
+                                                        .writable = true})));
+    CHECK(context_->WriteTensor(*tensor, data.bytes).ok());
+    return tensor;
+  }
+
+  webnn::ML& ml_;
+  std::shared_ptr<webnn::Context> context_;
+  std::mt19937 random_;
+  webnn::NamedTensors inputs_;
+  webnn::NamedOperands outputs_;
+};
+
+class Fusion : public ServiceTest {
+ protected:
+  using Write = std::function<void(Net&)>;
+
+  Net::Ran Run(const Write& write, bool fusion) {
+    Net net(ml(), MakeContext({.fusion = fusion}));
+    write(net);
+    return net.Run();
+  }
+
+  // Runs the graph as it stands and fused: as many kernels as said, and the same results.
+  void ExpectKernels(uint32_t kernels, const Write& write) {
+    Net::Ran plain = Run(write, /*fusion=*/false);
+    Net::Ran fused = Run(write, /*fusion=*/true);
+    EXPECT_EQ(fused.kernels, kernels) << "of " << plain.kernels;
+    ASSERT_EQ(fused.outputs.size(), plain.outputs.size());
+    for (size_t i = 0; i < plain.outputs.size(); ++i) {
+      ExpectNear(plain.outputs[i], fused.outputs[i]);
+    }
+  }
+  void ExpectUnchanged(const Write& write) {
+    ExpectKernels(Run(write, /*fusion=*/false).kernels, write);
+  }
+
+ private:
+  // Operators round after each step in their own type: relative to the greatest value.
+  static void ExpectNear(const HostTensor& want, const HostTensor& got) {
+    std::vector<long double> wanted = want.Values();
+    std::vector<long double> values = got.Values();
+    ASSERT_EQ(wanted.size(), values.size());
+    long double greatest = 1;
+    for (long double value : wanted) greatest = std::max(greatest, std::fabs(value));
+    const long double tolerance =
+        greatest * (want.descriptor.data_type() == kHalf ? 0x1p-8L : 0x1p-19L);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_LE(std::fabs(wanted[i] - values[i]), tolerance) << "element " << i;
+    }
+  }
+};
+
+// SimplifiedLayerNormalization, as ONNX Runtime Web writes it.
+struct Norm {
+  Operand squares;
+  Operand mean;
+  Operand result;
+};
+Norm AddNorm(Net& net, const Operand& x, const Operand& gain) {
+  webnn::GraphBuilder& builder = net.builder;
+  Operand two = net.Constant(x.data_type(), {}, {2});
+  Operand epsilon = net.Constant(x.data_type(), {}, {0.001L});
+  const auto axis = static_cast<uint32_t>(x.shape().size() - 1);
+  Operand squares = Must(builder.Pow(x, two));
+  Operand mean =
+      Must(builder.ReduceMean(squares, {.axes = std::vector{axis}, .keep_dimensions = true}));
+  Operand root = Must(builder.Sqrt(Must(builder.Add(mean, epsilon))));
+  return {squares, mean, Must(builder.Mul(gain, Must(builder.Div(x, root))))};
+}
+
+TEST_F(Fusion, RmsNormalization_IsOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (const Shape& shape : {Shape{8}, Shape{3, 10}, Shape{2, 3, 64}, Shape{1, 1, 576}}) {
+      SCOPED_TRACE(testing::PrintToString(shape));
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = net.In(type, shape);
+        net.Out(AddNorm(net, x, net.Constant(type, {shape.back()})).result);
+      });
+    }
+  }
+}
+
+TEST_F(Fusion, RmsNormalizationOfOddHalves_IsLeftAlone) {
+  ExpectUnchanged([](Net& net) {
+    net.Out(AddNorm(net, net.In(kHalf, {3, 7}), net.Constant(kHalf, {7})).result);
+  });
+}
+
+TEST_F(Fusion, RmsNormalizationWithAGainAtRunTime_IsOneKernel) {
+  ExpectKernels(1, [](Net& net) {
+    Operand x = net.In(kFloat, {4, 12});
+    net.Out(AddNorm(net, x, net.In(kFloat, {1, 12})).result);
+  });
+}
+
+TEST_F(Fusion, IntermediateThatIsAnOutput_BlocksRmsNormalization) {
+  ExpectUnchanged([](Net& net) {
+    Norm norm = AddNorm(net, net.In(kFloat, {4, 12}), net.Constant(kFloat, {12}));
+    net.Out(norm.mean);
+    net.Out(norm.result);
+  });
+}
+
+TEST_F(Fusion, IntermediateUsedElsewhere_BlocksRmsNormalization) {
+  ExpectUnchanged([](Net& net) {
+    Norm norm = AddNorm(net, net.In(kFloat, {4, 12}), net.Constant(kFloat, {12}));
+    net.Out(Must(net.builder.Mul(norm.result, norm.squares)));
+  });
+}
+
+TEST_F(Fusion, GainForEachRow_BlocksRmsNormalization) {
+  ExpectUnchanged([](Net& net) {
+    net.Out(AddNorm(net, net.In(kFloat, {12, 12}), net.Constant(kFloat, {12, 1})).result);
+  });
+}
+
+TEST_F(Fusion, ResidualSumUsedAgain_IsWrittenByTheSameKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    // Normalisation, and the second add.
+    ExpectKernels(2, [&](Net& net) {
+      Operand x = net.In(type, {3, 16});
+      Operand sum = Must(net.builder.Add(x, net.In(type, {3, 16})));
+      Operand normalized = AddNorm(net, sum, net.Constant(type, {16})).result;
+      net.Out(Must(net.builder.Add(sum, normalized)));
+    });
+  }
+}
+
+TEST_F(Fusion, ResidualSumUsedByNobodyElse_IsNotWritten) {
+  ExpectKernels(1, [](Net& net) {
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {3, 16}), net.In(kFloat, {3, 16})));
+    net.Out(AddNorm(net, sum, net.Constant(kFloat, {16})).result);
+  });
+}
+
+TEST_F(Fusion, ResidualSumWithBias_IsOneKernel) {
+  ExpectKernels(1, [](Net& net) {
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {2, 3, 16}), net.In(kFloat, {2, 3, 16})));
+    Operand biased = Must(net.builder.Add(net.Constant(kFloat, {16}), sum));
+    net.Out(AddNorm(net, biased, net.Constant(kFloat, {16})).result);
+    net.Out(biased);
+  });
+}
+
+TEST_F(Fusion, SumThatItsGainDependsOn_IsNotFusedWithIt) {
+  // The gain waits for the sum: one kernel cannot make both.
+  ExpectUnchanged([](Net& net) {
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {1, 16}), net.In(kFloat, {1, 16})));
+    Operand gain = Must(net.builder.Neg(sum));
+    net.Out(AddNorm(net, sum, gain).result);
+  });
+}
+
+// MatMulNBits, as ONNX Runtime Web writes it.
+Operand AddBlockMatmul(Net& net, const Operand& x, OperandDataType weight_type, uint32_t columns,
+                       uint32_t block) {
+  webnn::GraphBuilder& builder = net.builder;
+  const uint32_t depth = x.shape().back();
+  const uint32_t blocks = depth / block;
+  Operand weights = net.Constant(weight_type, {columns, blocks, block});
+  Operand scale = net.Constant(x.data_type(), {columns * blocks});
+  Operand scales = Must(builder.Reshape(scale, {columns, blocks, 1}));
+  Operand zero_point = net.Constant(weight_type, {columns, blocks, 1});
+  Operand dequantized = Must(builder.DequantizeLinear(weights, scales, zero_point));
+  Operand matrix = Must(builder.Reshape(dequantized, {columns, depth}));
+  return Must(builder.Matmul(x, Must(builder.Transpose(matrix))));
+}
+
+TEST_F(Fusion, MatmulOfQuantisedBlocks_IsOneKernel) {
+  for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4,
+                                  OperandDataType::kInt8, OperandDataType::kUint8}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      struct Case {
+        uint32_t rows;
+        uint32_t columns;
+        uint32_t block;
+      };
+      for (auto [rows, columns, block] :
+           {Case{1, 5, 8}, Case{1, 64, 32}, Case{6, 5, 16}, Case{6, 64, 32}}) {
+        SCOPED_TRACE(testing::Message()
+                     << webidl::ToString(weights) << ", " << webidl::ToString(type) << ", M "
+                     << rows << ", block " << block << ", N " << columns);
+        ExpectKernels(1, [&](Net& net) {
+          net.Out(AddBlockMatmul(net, net.In(type, {rows, 96}), weights, columns, block));
+        });
+      }
+    }
+  }
+}
+
+TEST_F(Fusion, MatmulOfBlocksThatAreNoMultipleOfEight_IsLeftAlone) {
+  ExpectUnchanged([](Net& net) {
+    net.Out(AddBlockMatmul(net, net.In(kFloat, {2, 24}), OperandDataType::kInt8, 5, 12));
+  });
+}
+
+// RotaryEmbedding of [1, rows, heads * size], as ONNX Runtime Web writes it.
+Operand AddRotary(Net& net, const Operand& x, uint32_t heads, const Operand& positions,
+                  const std::vector<long double>& sign, bool interleaved) {
+  webnn::GraphBuilder& builder = net.builder;
+  const uint32_t rows = x.shape()[1];
+  const uint32_t half = x.shape()[2] / heads / 2;
+  const uint32_t axis = interleaved ? 4 : 3;
+  const Shape pairs = interleaved ? Shape{1, rows, heads, half, 2} : Shape{1, rows, heads, 2, half};
+  const Shape angles = interleaved ? Shape{1, rows, 1, half, 1} : Shape{1, rows, 1, 1, half};
+  Operand halves = Must(builder.Reshape(x, pairs));
+  std::vector<Operand> parts = Must(builder.Split(halves, 2u, {.axis = axis}));
+  Operand swapped = Must(builder.Concat({parts[1], parts[0]}, axis));
+  auto table = [&] {
+    Operand rows_of_table =
+        Must(builder.Gather(net.Constant(x.data_type(), {20, half}), positions, {.axis = 0}));
+    return Must(builder.Reshape(rows_of_table, angles));
+  };
+  Operand straight = Must(builder.Mul(halves, table()));
+  Operand signs = net.Constant(x.data_type(), interleaved ? Shape{2} : Shape{2, 1}, sign);
+  Operand turned = Must(builder.Mul(Must(builder.Mul(swapped, table())), signs));
+  Operand sum = Must(builder.Add(straight, turned));
+  return Must(builder.Reshape(sum, x.shape()));
+}
+
+TEST_F(Fusion, RotaryEmbedding_IsOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (bool interleaved : {false, true}) {
+      ExpectKernels(1, [&](Net& net) {
+        // Negative positions count from the end, and what is out of range is clamped.
+        Operand positions = net.Integers({1, 3}, {7, -2, 100});
+        net.Out(AddRotary(net, net.In(type, {1, 3, 24}), 2, positions, {-1, 1}, interleaved));
+      });
+    }
+  }
+}
+
+TEST_F(Fusion, RotationTheOtherWay_IsNoRotaryEmbedding) {
+  ExpectUnchanged([](Net& net) {
+    Operand positions = net.Integers({1, 3}, {7, 0, 1});
+    net.Out(AddRotary(net, net.In(kFloat, {1, 3, 24}), 2, positions, {1, -1}, false));
+  });
+}
+
+TEST_F(Fusion, RotaryEmbeddingAtConsecutivePositions_ReadsTheFirst) {
+  ExpectKernels(1, [](Net& net) {
+    Operand first = net.Integers({1, 1}, {5});
+    Operand count = net.Constant(OperandDataType::kInt64, {1, 4}, {0, 1, 2, 3});
+    Operand positions = Must(net.builder.Add(first, count));
+    net.Out(AddRotary(net, net.In(kFloat, {1, 4, 24}), 2, positions, {-1, 1}, false));
+  });
+}
+
+}  // namespace
+}  // namespace webnnd::service
