@@ -1,10 +1,10 @@
 #!/bin/sh
-# run_suite.sh PROGRAM FOLDER ARGUMENT...: runs the cases in FOLDER, or skips loudly without it.
+# run_suite.sh PROGRAM CASES ARGUMENT...: runs the cases of a file or folder, or skips loudly without.
 program=$1
-folder=$2
+cases=$2
 shift 2
-if [ ! -d "$folder" ]; then
-  echo "SKIPPED: the conformance cases ($folder) are not there" >&2
+if [ ! -e "$cases" ]; then
+  echo "SKIPPED: the conformance cases ($cases) are not there" >&2
   exit 77
 fi
-exec "$program" --cases "$folder" "$@"
+exec "$program" --cases "$cases" "$@"
