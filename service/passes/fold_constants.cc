@@ -84,8 +84,9 @@ class Folder {
   Status EvaluateRoots(ConstantEvaluator& evaluator) {
     Graph folding = DrawFoldedGraph();
     if (folding.outputs.empty()) return {};
-    ASSIGN_OR_RETURN(CompiledGraph compiled,
-                     CompileGraph(std::move(folding), {.constant_folding = false}));
+    ASSIGN_OR_RETURN(
+        CompiledGraph compiled,
+        CompileGraph(std::move(folding), {.fusion = false, .constant_folding = false}));
     ASSIGN_OR_RETURN(std::vector<uint32_t> buffers,
                      evaluator.Evaluate(compiled.plan, compiled.constant_buffers));
     CHECK(buffers.size() == computed_roots_.size());
