@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +36,44 @@ bool IsUtf8(std::string_view text) {
     i += following + 1;
   }
   return true;
+}
+
+namespace {
+
+bool IsContinuation(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) == 0x80; }
+
+// C0, DEL, C1, and the bidirectional embeddings, overrides and isolates.
+bool MayDisguise(uint32_t code_point) {
+  return code_point < 0x20 || (code_point >= 0x7f && code_point <= 0x9f) ||
+         (code_point >= 0x202a && code_point <= 0x202e) ||
+         (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
+}  // namespace
+
+std::string_view TruncateUtf8(std::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  while (bytes_max > 0 && IsContinuation(text[bytes_max])) --bytes_max;
+  return text.substr(0, bytes_max);
+}
+
+std::string DisplayText(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    size_t length = 1;
+    while (length < 4 && length < text.size() && IsContinuation(text[length])) ++length;
+    // The lead byte says with its low bits what its continuations leave open.
+    uint32_t code_point =
+        static_cast<uint8_t>(text[0]) & (length == 1 ? 0x7f : 0xff >> (length + 1));
+    for (size_t i = 1; i < length; ++i) code_point = code_point << 6 | (text[i] & 0x3f);
+    if (MayDisguise(code_point)) {
+      out += fmt::format("\\u{:04X}", code_point);
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return out;
 }
 
 }  // namespace webnnd

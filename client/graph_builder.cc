@@ -303,7 +303,9 @@ Result<std::vector<Operand>> GraphBuilder::AddOperator(webidl::OperatorKind kind
                                                        webidl::OperatorAttributes attributes,
                                                        std::string label) {
   TRY(impl_->CheckCanBuild());
-  TRY(CheckText("operator's label", label, limits::kLabelBytesMax));
+  INVALID_IF(!webnnd::IsUtf8(label), "the label is not UTF-8");
+  // The draft knows no limit, and a label is for people to read.
+  label.resize(webnnd::TruncateUtf8(label, limits::kLabelBytesMax).size());
   std::vector<const OperandDescriptor*> descriptors;
   webidl::Operator op{.kind = kind, .operands = {}, .results = {}, .label = {}, .attributes = {}};
   for (const Operand* slot : slots) {
@@ -326,8 +328,7 @@ Result<std::vector<Operand>> GraphBuilder::AddOperator(webidl::OperatorKind kind
              webidl::OperatorName(kind), limits::kOperandsPerOperatorMax);
   for (const OperandDescriptor& result : results) {
     if (auto held = impl_->context->CheckDescriptor(result); !held.ok()) {
-      return ValidationError("{}{}: {}", label.empty() ? "" : fmt::format("[{}] ", label),
-                             webidl::OperatorName(kind), held.error().message());
+      return ValidationError("{}: {}", webidl::OperatorPrefix(kind, label), held.error().message());
     }
   }
   if (impl_->operators.size() >= limits::kOperatorsPerGraphMax) {

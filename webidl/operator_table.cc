@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "webidl/operators/activation.h"
 #include "webidl/operators/conv.h"
 #include "webidl/operators/elementwise.h"
@@ -164,6 +165,11 @@ const OperatorRow& GetOperatorRow(OperatorKind kind) {
   const auto index = static_cast<size_t>(kind);
   CHECK(index < rows.size());
   return rows[index];
+}
+
+std::string OperatorPrefix(OperatorKind kind, const std::string& label) {
+  if (label.empty()) return std::string(OperatorName(kind));
+  return fmt::format("[{}] {}", DisplayText(label), OperatorName(kind));
 }
 
 Result<std::vector<OperandDescriptor>> InferOperator(

@@ -97,6 +97,10 @@ struct OperatorRow {
 // The row of an operator. The table is an explicit array indexed by kind.
 const OperatorRow& GetOperatorRow(OperatorKind kind);
 
+// How messages name an operator: "[label] add", or "add" where there is no label. The label is the
+// client's text, and written so that it cannot disguise the message.
+std::string OperatorPrefix(OperatorKind kind, const std::string& label);
+
 // Checks slot count, presence, data types and ranks against the row, then runs `infer`. The
 // descriptors of the results, or a Validation error that names argument and value, prefixed by the
 // label where there is one: "[my_label] add: ...". With LimitSet::kRequired the results are held to

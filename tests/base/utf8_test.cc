@@ -38,5 +38,25 @@ TEST(Utf8, NoCodePoint_IsNotUtf8) {
   EXPECT_FALSE(IsUtf8("\xff"));
 }
 
+TEST(TruncateUtf8, Characters_AreNotSplit) {
+  EXPECT_EQ(TruncateUtf8("abc", 3), "abc");
+  EXPECT_EQ(TruncateUtf8("abc", 2), "ab");
+  EXPECT_EQ(TruncateUtf8("aé", 2), "a");
+  EXPECT_EQ(TruncateUtf8("aé", 3), "aé");
+  EXPECT_EQ(TruncateUtf8("€", 2), "");
+  EXPECT_EQ(TruncateUtf8("a😀b", 4), "a");
+  EXPECT_EQ(TruncateUtf8("a😀b", 5), "a😀");
+  EXPECT_EQ(TruncateUtf8("a", 0), "");
+}
+
+TEST(DisplayText, WhatMayDisguise_IsWrittenOut) {
+  EXPECT_EQ(DisplayText(""), "");
+  EXPECT_EQ(DisplayText("mul#1234 é € 😀"), "mul#1234 é € 😀");
+  EXPECT_EQ(DisplayText(std::string("a\0b\n\x7f", 5)), "a\\u0000b\\u000A\\u007F");
+  EXPECT_EQ(DisplayText("\u0085\u00A0"), "\\u0085\u00A0");
+  EXPECT_EQ(DisplayText("\u2029\u202A\u202E\u202F"), "\u2029\\u202A\\u202E\u202F");
+  EXPECT_EQ(DisplayText("\u2065\u2066\u2069\u206A"), "\u2065\\u2066\\u2069\u206A");
+}
+
 }  // namespace
 }  // namespace webnnd

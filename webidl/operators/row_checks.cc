@@ -105,12 +105,6 @@ Result<std::vector<OperandDescriptor>> CheckAndInfer(
   return results;
 }
 
-// "[label] add", or "add" where there is no label.
-std::string Prefix(OperatorKind kind, const std::string& label) {
-  if (label.empty()) return std::string(OperatorName(kind));
-  return fmt::format("[{}] {}", label, OperatorName(kind));
-}
-
 }  // namespace
 
 Result<std::vector<OperandDescriptor>> InferRow(const OperatorRow& row,
@@ -119,12 +113,13 @@ Result<std::vector<OperandDescriptor>> InferRow(const OperatorRow& row,
                                                 const std::string& label, LimitSet limits) {
   [[maybe_unused]] const CheckedOperator scope(row.kind);
   if (row.infer == nullptr) {
-    return NotSupportedError("{} is not supported", Prefix(row.kind, label));
+    return NotSupportedError("{} is not supported", OperatorPrefix(row.kind, label));
   }
   auto results = CheckAndInfer(row, operands, attributes, limits);
   if (results.ok()) return results;
   const Error& error = results.error();
-  return Error(error.cause(), fmt::format("{}: {}", Prefix(row.kind, label), error.message()));
+  return Error(error.cause(),
+               fmt::format("{}: {}", OperatorPrefix(row.kind, label), error.message()));
 }
 
 }  // namespace webnnd::webidl

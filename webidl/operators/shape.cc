@@ -99,20 +99,24 @@ Result<Descriptors> InferPad(const OperatorArguments& arguments) {
   return OneResult(input.data_type(), shape);
 }
 
-// The size of a dimension scaled: the product of 31 and 24 bits, rounded down.
-Result<uint32_t> ScaledDimension(uint32_t dimension, float scale) {
-  const double scaled = std::floor(double{scale} * dimension);
-  INVALID_CHECK(209, !(scaled >= 1 && scaled <= limits::kDimensionMax),
-                "the dimension ({}) times its scale ({}) is not a valid dimension (1 to {})",
-                dimension, scale, limits::kDimensionMax);
+// Dimension `axis` scaled, rounded down. An image of a byte each has 2^29 elements at most, and a
+// float 24 bits: their product is exact in a double.
+Result<uint32_t> ScaledDimension(const Shape& shape, uint32_t axis, float scale) {
+  static_assert(limits::kTensorBytesMax <= 1ull << 29);
+  const double scaled = std::floor(double{scale} * shape[axis]);
+  INVALID_CHECK(
+      209, !(scaled >= 1 && scaled <= limits::kDimensionMax),
+      "dimension {} of input ({}) times its scale ({}) is not a valid dimension (1 to {})", axis,
+      shape[axis], scale, limits::kDimensionMax);
   return static_cast<uint32_t>(scaled);
 }
 
 Status CheckResample2dAttributes(const Resample2dAttributes& attributes, uint32_t rank) {
   if (attributes.scales) {
     TRY(CheckListSize("scales", attributes.scales->size(), 2));
-    for (float scale : *attributes.scales) {
-      INVALID_CHECK(210, !(scale > 0), "an item of scales ({}) is not greater than zero", scale);
+    for (size_t i = 0; i < 2; ++i) {
+      const float scale = (*attributes.scales)[i];
+      INVALID_CHECK(210, !(scale > 0), "scales[{}] ({}) is not greater than zero", i, scale);
     }
   }
   if (attributes.sizes) {
@@ -135,11 +139,10 @@ Result<Descriptors> InferResample2d(const OperatorArguments& arguments) {
   const std::vector<uint32_t> axes = attributes.axes.value_or(std::vector<uint32_t>{2, 3});
   Shape shape = input.shape();
   for (size_t i = 0; i < axes.size(); ++i) {
-    uint32_t& dimension = shape[axes[i]];
     if (attributes.sizes) {
-      dimension = (*attributes.sizes)[i];
+      shape[axes[i]] = (*attributes.sizes)[i];
     } else if (attributes.scales) {
-      ASSIGN_OR_RETURN(dimension, ScaledDimension(dimension, (*attributes.scales)[i]));
+      ASSIGN_OR_RETURN(shape[axes[i]], ScaledDimension(shape, axes[i], (*attributes.scales)[i]));
     }
   }
   return OneResult(input.data_type(), shape);

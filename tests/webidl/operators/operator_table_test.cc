@@ -184,6 +184,8 @@ TEST(OperatorTable, Label_StandsBeforeTheOperator) {
   EXPECT_EQ(Infer(OperatorKind::kAdd, "float32[2] float32[2]", NoAttributes{}, "{}"), "float32[2]");
   EXPECT_EQ(Infer(OperatorKind::kAdd, "float32[2] float32[3]", NoAttributes{}, "{}"),
             "[{}] add: the shapes of a ([2]) and b ([3]) are not broadcastable");
+  EXPECT_EQ(Infer(OperatorKind::kAdd, "float32[2] float32[3]", NoAttributes{}, "\u202Eevil\n"),
+            "[\\u202Eevil\\u000A] add: the shapes of a ([2]) and b ([3]) are not broadcastable");
 }
 
 TEST(OperatorTable, RowWithoutMeaning_IsNotSupportedByName) {

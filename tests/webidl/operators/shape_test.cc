@@ -269,17 +269,20 @@ TEST(Resample2d, InvalidAttributes_AreRefused) {
   ExpectOutcomes(
       OperatorKind::kResample2d,
       {{input, A{.scales = {{1.0f}}}, "the size of scales (1) is not the expected one (2)"},
-       {input, A{.scales = {{1.0f, 0.0f}}}, "an item of scales (0) is not greater than zero"},
-       {input, A{.scales = {{-2.0f, 1.0f}}}, "an item of scales (-2) is not greater than zero"},
+       {input, A{.scales = {{1.0f, 0.0f}}}, "scales[1] (0) is not greater than zero"},
+       {input, A{.scales = {{-2.0f, 1.0f}}}, "scales[0] (-2) is not greater than zero"},
        {input, A{.scales = {{-2.0f, 1.0f}}, .sizes = {{7, 8}}},
-        "an item of scales (-2) is not greater than zero"},
-       {input, A{.scales = {{NAN, 1.0f}}}, "an item of scales (nan) is not greater than zero"},
+        "scales[0] (-2) is not greater than zero"},
+       {input, A{.scales = {{NAN, 1.0f}}}, "scales[0] (nan) is not greater than zero"},
        {input, A{.scales = {{0.25f, 1.0f}}},
-        "the dimension (3) times its scale (0.25) is not a valid dimension (1 to 2147483647)"},
+        "dimension 2 of input (3) times its scale (0.25) is not a valid dimension (1 to "
+        "2147483647)"},
        {input, A{.scales = {{1e30f, 1.0f}}},
-        "the dimension (3) times its scale (1e+30) is not a valid dimension (1 to 2147483647)"},
+        "dimension 2 of input (3) times its scale (1e+30) is not a valid dimension (1 to "
+        "2147483647)"},
        {input, A{.scales = {{INFINITY, 1.0f}}},
-        "the dimension (3) times its scale (inf) is not a valid dimension (1 to 2147483647)"},
+        "dimension 2 of input (3) times its scale (inf) is not a valid dimension (1 to "
+        "2147483647)"},
        {input, A{.sizes = {{7, 8, 9}}}, "the size of sizes (3) is not the expected one (2)"},
        {input, A{.sizes = {{7, 0}}}, "sizes[1] (0) is not greater than zero"},
        {input, A{.sizes = {{kMaxUint32, 1}}},
