@@ -42,10 +42,14 @@ export function wrap(name, implementation) {
   return object;
 }
 
-// The implementation of an object of this interface; undefined for anything else.
-function unwrap(name, value) {
-  const implementation = Slot.of(value);
-  return implementation instanceof implementations.get(name) ? implementation : undefined;
+// What gives the implementation of an object of this interface; undefined for anything else.
+function unwrapper(name) {
+  let Implementation;
+  return (value) => {
+    Implementation ??= implementations.get(name);
+    const implementation = Slot.of(value);
+    return implementation instanceof Implementation ? implementation : undefined;
+  };
 }
 
 // --- Types: { convert(value, where), accepts(value), ... } ---------------------------------------
@@ -110,8 +114,10 @@ export const number = numeric((value) => {
 });
 
 export const DOMString = { kind: 'string', accepts: () => true, convert: (value) => `${value}` };
+// Node.js 18 has no toWellFormed.
+const { toWellFormed = function toWellFormed() { return toUSVString(this); } } = String.prototype;
 export const USVString = {
-  kind: 'string', accepts: () => true, convert: (value) => toUSVString(`${value}`),
+  kind: 'string', accepts: () => true, convert: (value) => Reflect.apply(toWellFormed, `${value}`, []),
 };
 
 export function enumeration(name, values) {
@@ -148,6 +154,9 @@ export function sequence(element) {
   };
 }
 
+// Asks for the own property, as the conversion does, and makes no object of it.
+const isEnumerable = Object.prototype.propertyIsEnumerable;
+
 // A Map from keys to values.
 export function record(key, element) {
   return {
@@ -157,7 +166,7 @@ export function record(key, element) {
       if (!isObject(value)) refuse(where, `the value is not an object (${named(value)})`);
       const entries = new Map();
       for (const own of Reflect.ownKeys(value)) {
-        if (!Reflect.getOwnPropertyDescriptor(value, own)?.enumerable) continue;
+        if (!Reflect.apply(isEnumerable, value, [own])) continue;
         entries.set(key.convert(own, where), element.convert(value[own], where));
       }
       return entries;
@@ -207,13 +216,12 @@ export function union(...alternatives) {
 }
 
 export function interfaceType(name) {
+  const unwrap = unwrapper(name);
   return {
     kind: 'interface',
-    accepts: (value) => unwrap(name, value) !== undefined,
-    convert(value, where) {
-      return unwrap(name, value) ??
-             refuse(where, `the value is not an ${name} (${named(value)})`);
-    },
+    accepts: (value) => unwrap(value) !== undefined,
+    convert: (value, where) => unwrap(value) ??
+                               refuse(where, `the value is not an ${name} (${named(value)})`),
   };
 }
 
@@ -377,18 +385,16 @@ function settling(isPromise, body) {
   };
 }
 
-function receiver(interfaceName, self, where) {
-  const implementation = unwrap(interfaceName, self);
-  if (implementation === undefined) {
-    throw new TypeError(`${where}: the receiver is not an ${interfaceName}`);
-  }
-  return implementation;
+// What gives the implementation of a member's receiver, or throws.
+function receiverOf(interfaceName, where) {
+  const unwrap = unwrapper(interfaceName);
+  return (self) => unwrap(self) ??
+                   refuse(where, `the receiver is not an ${interfaceName}`);
 }
 
 function defineAttribute(prototype, interfaceName, [name, result]) {
-  const where = `${interfaceName}.${name}`;
-  const body = settling(result.isPromise, (self) =>
-    result.convert(receiver(interfaceName, self, where)[name]));
+  const receiver = receiverOf(interfaceName, `${interfaceName}.${name}`);
+  const body = settling(result.isPromise, (self) => result.convert(receiver(self)[name]));
   const descriptor = Object.getOwnPropertyDescriptor(
     { get [name]() { return body(this); } }, name);
   Object.defineProperty(prototype, name,
@@ -397,11 +403,12 @@ function defineAttribute(prototype, interfaceName, [name, result]) {
 
 function defineOperation(prototype, interfaceName, [name, rows]) {
   const where = `${interfaceName}.${name}`;
+  const receiver = receiverOf(interfaceName, where);
   const overloads = rows.map(([result, parameters]) =>
     ({ result, ...readParameters(parameters, where) }));
   const required = Math.min(...overloads.map((overload) => overload.required));
   const body = (self, given) => {
-    const implementation = receiver(interfaceName, self, where);
+    const implementation = receiver(self);
     checkCount(given, required, where);
     const overload = overloads.length === 1 ? overloads[0]
       : resolveOverload(overloads, given, where);
@@ -417,9 +424,10 @@ function defineOperation(prototype, interfaceName, [name, rows]) {
 // arguments and the members of the options, by name.
 function defineOperator(prototype, interfaceName, [name, result, slots, rows]) {
   const where = `${interfaceName}.${name}`;
+  const receiver = receiverOf(interfaceName, where);
   const signature = readParameters(rows, where);
   const body = (self, given) => {
-    const implementation = receiver(interfaceName, self, where);
+    const implementation = receiver(self);
     checkCount(given, signature.required, where);
     const values = convertArguments(signature, given);
     const attributes = values.at(-1);
