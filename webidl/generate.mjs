@@ -75,7 +75,7 @@ function render(model) {
     ['client/generated/graph_builder_methods.inc', clientMethodDeclarations(model)],
     ['client/generated/graph_builder_methods.cc', clientMethodDefinitions(model)],
     ['client/node/generated/interfaces.mjs', nodeInterfaces(model)],
-    ['client/node/generated/webnn.d.ts', nodeDeclarations(model)],
+    ['client/node/generated/webnn.d.mts', nodeDeclarations(model)],
     ['fuzz/generated/grammar.h', grammarHeader(model)],
   ];
   return new Map(outputs.map(

@@ -1,6 +1,7 @@
 // The draft's example, from a context to the bytes of a result.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { ml, MLGraphBuilder } from '../../client/node/index.mjs';
@@ -31,6 +32,19 @@ test('C = 0.2 * A + B', async () => {
   const own = new Float32Array(4);
   assert.equal(await context.readTensor(c, own), undefined);
   assert.deepEqual(own, expected);
+});
+
+test('the README\'s example runs', async () => {
+  const folder = new URL('../../client/node/', import.meta.url);
+  const [, source] = /```js\n(.*?)```/s.exec(readFileSync(new URL('README.md', folder), 'utf8'));
+  assert.equal(source.trim().split('\n').length, 11);
+  const lines = [];
+  globalThis.exampleConsole = { log: (line) => lines.push(line) };
+  const script = `const console = exampleConsole;\n${source}`
+    .replace("'webnn-node'", JSON.stringify(new URL('index.mjs', folder).href));
+  await import(`data:text/javascript,${encodeURIComponent(script)}`);
+  const [result] = lines;
+  assert.ok(Math.abs(result[0] + result[1] - 1) < 1e-6 && result[1] > result[0], `${result}`);
 });
 
 test('every operator of opSupportLimits is a method of the builder', async () => {
