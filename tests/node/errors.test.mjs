@@ -68,6 +68,8 @@ test('reading and writing check the tensor', async () => {
   await rejectsNamed('TypeError', () => context.readTensor(tensor), /not readable/);
   await rejectsNamed('TypeError', () => context.readTensor(tensor, new Float32Array(2)), /readable/);
   throwsNamed('TypeError', () => context.writeTensor(tensor, new Float32Array(2)), /not writable/);
+  assert.ok(Object.isFrozen(tensor.shape));
+  assert.equal(tensor.shape, tensor.shape);
   assert.deepEqual([tensor.readable, tensor.writable, tensor.constant], [false, false, false]);
   const constant = await context.createConstantTensor(float32(2), new Float32Array(2));
   assert.deepEqual([constant.readable, constant.writable, constant.constant], [false, false, true]);

@@ -83,6 +83,17 @@ test('receivers are checked; what returns a promise rejects', async () => {
     () => ml.createContext({ powerPreference: 'lots' }), /not one of MLPowerPreference/);
 });
 
+test('operands in options may be absent, and are operands where not', () => {
+  const input = builder.input('image', float32(1, 1, 4, 4));
+  const filter = builder.input('filter', float32(2, 1, 3, 3));
+  const bias = builder.input('bias', float32(2));
+  for (const options of [{}, { bias }, { bias: undefined }]) {
+    assert.deepEqual([...builder.conv2d(input, filter, options).shape], [1, 2, 2, 2]);
+  }
+  throwsNamed('TypeError', () => builder.conv2d(input, filter, { bias: filter }), /bias/);
+  throwsNamed('TypeError', () => builder.conv2d(input, filter, { bias: null }), /not an MLOperand/);
+});
+
 test('a forged prototype is no interface object', () => {
   const forged = Object.create(MLOperand.prototype);
   throwsNamed('TypeError', () => forged.shape, /receiver/);
