@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/conformance/values.h"
+#include "webidl/generated/enum_names.h"
 #include "webidl/generated/signatures.h"
 
 namespace webnnd::conformance {
@@ -57,54 +58,11 @@ Status ParseField(const json& value, bool& field) {
   return {};
 }
 
-std::optional<webidl::OperandDataType> FromName(const std::string& name,
-                                                const webidl::OperandDataType&) {
-  return webidl::OperandDataTypeFromString(name);
-}
-std::optional<webidl::InputOperandLayout> FromName(const std::string& name,
-                                                   const webidl::InputOperandLayout&) {
-  return webidl::InputOperandLayoutFromString(name);
-}
-std::optional<webidl::Conv2dFilterOperandLayout> FromName(
-    const std::string& name, const webidl::Conv2dFilterOperandLayout&) {
-  return webidl::Conv2dFilterOperandLayoutFromString(name);
-}
-std::optional<webidl::ConvTranspose2dFilterOperandLayout> FromName(
-    const std::string& name, const webidl::ConvTranspose2dFilterOperandLayout&) {
-  return webidl::ConvTranspose2dFilterOperandLayoutFromString(name);
-}
-std::optional<webidl::GruWeightLayout> FromName(const std::string& name,
-                                                const webidl::GruWeightLayout&) {
-  return webidl::GruWeightLayoutFromString(name);
-}
-std::optional<webidl::LstmWeightLayout> FromName(const std::string& name,
-                                                 const webidl::LstmWeightLayout&) {
-  return webidl::LstmWeightLayoutFromString(name);
-}
-std::optional<webidl::RecurrentNetworkActivation> FromName(
-    const std::string& name, const webidl::RecurrentNetworkActivation&) {
-  return webidl::RecurrentNetworkActivationFromString(name);
-}
-std::optional<webidl::RecurrentNetworkDirection> FromName(
-    const std::string& name, const webidl::RecurrentNetworkDirection&) {
-  return webidl::RecurrentNetworkDirectionFromString(name);
-}
-std::optional<webidl::PaddingMode> FromName(const std::string& name, const webidl::PaddingMode&) {
-  return webidl::PaddingModeFromString(name);
-}
-std::optional<webidl::RoundingType> FromName(const std::string& name, const webidl::RoundingType&) {
-  return webidl::RoundingTypeFromString(name);
-}
-std::optional<webidl::InterpolationMode> FromName(const std::string& name,
-                                                  const webidl::InterpolationMode&) {
-  return webidl::InterpolationModeFromString(name);
-}
-
 template <class Enum>
 requires std::is_enum_v<Enum> Status ParseField(const json& value, Enum& field) {
   const auto* name = value.get_ptr<const std::string*>();
   INVALID_IF(name == nullptr, "the value ({}) is not a name", value.dump());
-  auto parsed = FromName(*name, field);
+  auto parsed = webidl::EnumFromString<Enum>(*name);
   INVALID_IF(!parsed, "the enum does not have the value ({})", *name);
   field = *parsed;
   return {};

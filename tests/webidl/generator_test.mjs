@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { wrapCode } from '../../webidl/generator/cpp.mjs';
 import { grammarHeader } from '../../webidl/generator/fuzz.mjs';
 import { effectiveIdl } from '../../webidl/generator/idl.mjs';
+import { nodeDeclarations, nodeInterfaces } from '../../webidl/generator/node.mjs';
 import { readModel } from '../../webidl/generator/reader.mjs';
 import { operatorsSchema } from '../../webidl/generator/wire.mjs';
 
@@ -198,4 +199,33 @@ test('--check names stale, missing and extra files', () => {
   } finally {
     rmSync(root, { recursive: true });
   }
+});
+
+test('Node.js gets what the service has, and every dictionary in the order of reading', () => {
+  const text = nodeInterfaces(read());
+  assert.doesNotMatch(text, /MLBinding|'bind'|'resize'/);
+  assert.equal(text.match(/defineInterface/g).length, 6);
+  assert.match(text, /\['gemm', idl.wrapped\('MLOperand'\), \['a', 'b', 'c'\], \[/);
+  const [, gemm] = /dictionary\('MLGemmOptions', MLOperatorOptions, \[(.*?)\n\]\)/s.exec(text);
+  assert.deepEqual(gemm.match(/(?<=\[')\w+/g), ['aTranspose', 'alpha', 'bTranspose', 'beta', 'c']);
+});
+
+test('an operator new to the draft is a method in Node.js without a line by hand', () => {
+  const change = (o) => o.families.activation.push('swish');
+  const more = `partial interface MLGraphBuilder {
+    MLOperand swish(MLOperand input, [EnforceRange] unsigned long axis,
+        optional MLOperatorOptions options = {});
+  };
+  partial dictionary MLOpSupportLimits { MLSingleInputSupportLimits swish; };`;
+  const model = read(more, change);
+  assert.match(nodeInterfaces(model), new RegExp(`\\['swish', idl.wrapped\\('MLOperand'\\), \\['input'\\], \\[
+      \\['input', idl.interfaceType\\('MLOperand'\\)\\],
+      \\['axis', idl.enforcedUnsignedLong\\],`));
+  assert.match(nodeDeclarations(model),
+               /swish\(input: MLOperand, axis: number, options\?: MLOperatorOptions\): MLOperand;/);
+});
+
+test('a type without a converter is refused', () => {
+  const more = 'partial interface MLContext { undefined odd(unsigned long long size); };';
+  assert.throws(() => nodeInterfaces(read(more)), { message: /type without a converter \(uint64/ });
 });
