@@ -23,7 +23,8 @@ test('a dynamic dimension is refused by name', async () => {
   const shape = [{ name: 'length', maxSize: 8 }];
   throwsNamed('NotSupportedError', () => builder.input('x', { dataType: 'float32', shape }));
   const context = await sharedContext();
-  await rejectsNamed('NotSupportedError',
+  // The draft knows no other failure of a valid descriptor.
+  await rejectsNamed('UnknownError',
     () => context.createTensor({ dataType: 'float32', shape }), /dynamic/);
   throwsNamed('TypeError',
     () => builder.input('x', { dataType: 'float32', shape: [{ maxSize: 8 }] }), /required member/);
@@ -33,7 +34,7 @@ test('build rejects, and the builder can be used until it succeeds', async () =>
   const builder = await newBuilder();
   const x = builder.input('x', float32(2));
   await rejectsNamed('TypeError', () => builder.build({}), /no output/);
-  await rejectsNamed('TypeError', () => builder.build({ x }), /input/);
+  await rejectsNamed('TypeError', () => builder.build({ x }), /output .*x/);
   await rejectsNamed('TypeError', () => builder.build({ '': builder.relu(x) }), /name/);
   const building = builder.build({ y: builder.relu(x) });
   throwsNamed('InvalidStateError', () => builder.relu(x));
@@ -85,7 +86,7 @@ test('destroying a tensor rejects its reads', async () => {
   await rejectsNamed('TypeError', () => context.readTensor(tensor), /destroyed/);
 });
 
-test('tensors beyond the device reject with an UnknownError or a TypeError', async () => {
+test('tensors beyond what the device holds reject with a TypeError', async () => {
   const context = await sharedContext();
   await rejectsNamed('TypeError', () => context.createTensor(float32(2 ** 31 - 1, 4)));
   await rejectsNamed('TypeError', () => context.createTensor(float32(4294967295, 4294967295)));
