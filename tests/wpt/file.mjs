@@ -68,6 +68,9 @@ function runInWorker() {
   worker.on('message', report);
 }
 
+// Without its parent it has nobody to report to.
+if (isMainThread) process.on('disconnect', () => process.exit(1));
+
 if (job.scope === 'worker' && isMainThread) {
   runInWorker();
 } else {

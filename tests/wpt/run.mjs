@@ -21,7 +21,7 @@ const USAGE = `usage: node tests/wpt/run.mjs --wpt DIR [OPTION]... [FILE]...
   --json FILE     writes every result there
   --jobs N        processes at a time (default: the cores)
   --patience X    multiplies the time limits of the tests, 10 s or 60 s a file (default: 2)
-  --verbose       names the listed failures too
+  --verbose       names each file as it ends, and the listed failures too
 FILE is a path, or one below DIR/webnn; default: conformance_tests, validation_tests, idlharness.
 Exits 1 when a subtest fails that is not listed in expectations.mjs.`;
 
@@ -103,6 +103,12 @@ async function startDaemon(path) {
     daemon.kill();
     rmSync(folder, {recursive: true, force: true});
   };
+  for (const [signal, status] of [['SIGINT', 130], ['SIGTERM', 143]]) {
+    process.once(signal, () => {
+      stop();
+      process.exit(status);
+    });
+  }
   const deadline = Date.now() + DAEMON_START_MS_MAX;
   while (!existsSync(socket)) {
     if (daemon.exitCode !== null || Date.now() > deadline) {
@@ -115,13 +121,19 @@ async function startDaemon(path) {
   return stop;
 }
 
-async function runAll(jobs, parallel) {
+function reportProgress({file, variant, status, subtests, duration_ms}) {
+  const passed = subtests.filter((subtest) => subtest.status === 'PASS').length;
+  console.error(`${file}${variant}: ${status}, ${passed} of ${subtests.length}, ${duration_ms} ms`);
+}
+
+async function runAll(jobs, {jobs: parallel, verbose}) {
   const results = new Array(jobs.length);
   let next = 0;
   const runner = async () => {
     while (next < jobs.length) {
       const index = next++;
       results[index] = await runJob(jobs[index]);
+      if (verbose) reportProgress(results[index]);
     }
   };
   await Promise.all(Array.from({length: parallel}, runner));
@@ -135,7 +147,7 @@ const stopDaemon = options.webnnd && !process.env.WEBNND_SOCKET ?
     await startDaemon(options.webnnd) : () => {};
 let results;
 try {
-  results = await runAll(jobs, options.jobs);
+  results = await runAll(jobs, options);
 } finally {
   stopDaemon();
 }
