@@ -33,7 +33,7 @@ int cases_per_operator = 12;
 // A hunt goes on until its time is over, whatever the number of cases. Else a run as short as its
 // cases allow stops early where the machine is slow.
 std::optional<double> hunt_seconds_per_operator;
-constexpr double kSecondsPerOperatorMax = 3;
+constexpr double kSecondsPerOperatorMax = 0.6;  // A minute for all of them.
 
 bool GoesOn(int next_case, std::chrono::steady_clock::time_point start) {
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
