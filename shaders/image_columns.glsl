@@ -102,12 +102,12 @@ vec4 LoadColumns(Columns columns, uint j, uint k) {
   return LoadPlace(columns, j, PlaceOf(columns, k));
 }
 
-BlockOfB LoadBlock(Columns columns, uint k) {
-  BlockOfB b;
+StepsOfB LoadSteps(Columns columns, uint k) {
+  StepsOfB b;
   // Each invocation finds the place of one step.
   uvec3 own_place = PlaceOf(columns, k + ShareIndex());
   if (kLoadsB == LOADS_FOUR_ALONG_K) {
-    [[unroll]] for (uint s = 0u; s < kBlock; s += 4u) {
+    [[unroll]] for (uint s = 0u; s < kLoadedSteps; s += 4u) {
       uvec3 place = subgroupShuffle(own_place, s);
       [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
         [[unroll]] for (uint i = 0u; i < 4u; ++i) {
@@ -120,7 +120,7 @@ BlockOfB LoadBlock(Columns columns, uint k) {
       }
     }
   } else {
-    [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+    [[unroll]] for (uint s = 0u; s < kLoadedSteps; ++s) {
       uvec3 place = subgroupShuffle(own_place, s);
       [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b.of[s][j] = LoadPlace(columns, j, place);
     }

@@ -112,7 +112,10 @@ void AddAllInBlocks(Tile tile, inout Sums sums) {
   bool along_k = kLoadsA == LOADS_FOUR_ALONG_K;
   uint k = 0u;
   for (; k + kBlock <= tile.depth; k += kBlock) {
-    AddBlock(LoadShares(tile, k), along_k, LoadBlock(tile.columns, k), sums);
+    Shares a = LoadShares(tile, k);
+    [[unroll]] for (uint s = 0u; s < kBlock; s += kLoadedSteps) {
+      AddSteps(a, along_k, s, LoadSteps(tile.columns, k + s), sums);
+    }
   }
   if (k == tile.depth) return;
   Shares shares = LoadShares(tile, k);

@@ -30,10 +30,10 @@ vec4 LoadColumns(Columns columns, uint j, uint k) {
   return b;
 }
 
-BlockOfB LoadBlock(Columns columns, uint k) {
-  BlockOfB b;
+StepsOfB LoadSteps(Columns columns, uint k) {
+  StepsOfB b;
   if (kLoadsB == LOADS_FOUR_ALONG_K) {
-    [[unroll]] for (uint s = 0u; s < kBlock; s += 4u) {
+    [[unroll]] for (uint s = 0u; s < kLoadedSteps; s += 4u) {
       [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
         [[unroll]] for (uint n = 0u; n < 4u; ++n) {
           vec4 steps = LoadFour2(columns.at[j][n] + k + s);
@@ -42,7 +42,7 @@ BlockOfB LoadBlock(Columns columns, uint k) {
       }
     }
   } else {
-    [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+    [[unroll]] for (uint s = 0u; s < kLoadedSteps; ++s) {
       [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) b.of[s][j] = LoadColumns(columns, j, k + s);
     }
   }

@@ -3,10 +3,10 @@
 //
 // The invocations of a subgroup compute different columns of the same rows. So each loads its own
 // elements of b, but only a share of those of a: it gets the rest from its neighbours, by shuffles
-// with constant indices. All loads of a block come before its first multiplication, because drivers
-// that call a function for each load save all registers around it; and four rows take turns, so
-// that each element of b that comes back from the stack is used four times, and the chains of
-// additions are many.
+// with constant indices. Loads of many steps come before their first multiplication, because
+// drivers that call a function for each load save all registers around it; and four rows take
+// turns, so that each element of b that comes back from the stack is used four times, and the
+// chains of additions are many.
 #ifndef WEBNND_SHADERS_PRODUCT_GLSL_
 #define WEBNND_SHADERS_PRODUCT_GLSL_
 
@@ -15,13 +15,16 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 const uint kBlock = 8u;
+// Steps of b that load at once. Where each serves a single sum, keeping more costs more than it
+// spares.
+const uint kLoadedSteps = ROWS * COLUMNS == 1 ? 4u : kBlock;
 
 struct Sums {
   vec4 of[ROWS][COLUMNS];
 };
 
-struct BlockOfB {
-  vec4 of[kBlock][COLUMNS];  // [k][n]
+struct StepsOfB {
+  vec4 of[kLoadedSteps][COLUMNS];  // [k][n]
 };
 
 // This invocation's share of a block of a; s = gl_SubgroupInvocationID modulo kBlock.
@@ -49,13 +52,14 @@ Sums ZeroSums() {
   return sums;
 }
 
-void AddBlock(Shares a, bool along_steps, BlockOfB b, inout Sums sums) {
+// Adds steps first to first + kLoadedSteps - 1 of the block.
+void AddSteps(Shares a, bool along_steps, uint first, StepsOfB b, inout Sums sums) {
   const uint group = ROWS < 4 ? ROWS : 4;
   [[unroll]] for (uint g = 0u; g < ROWS / group; ++g) {
-    [[unroll]] for (uint k = 0u; k < kBlock; ++k) {
+    [[unroll]] for (uint k = 0u; k < kLoadedSteps; ++k) {
       [[unroll]] for (uint r = 0u; r < group; ++r) {
         uint i = g * group + r;
-        float shared_a = Share(a, along_steps, i, k);
+        float shared_a = Share(a, along_steps, i, first + k);
         [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
           sums.of[i][j] = fma(vec4(shared_a), b.of[k][j], sums.of[i][j]);
         }
