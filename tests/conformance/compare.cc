@@ -1,5 +1,6 @@
 #include "tests/conformance/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -52,20 +53,23 @@ double Distance(OperandDataType type, Tolerance::Metric metric, uint64_t actual,
   return static_cast<double>(actual > expected ? actual - expected : expected - actual);
 }
 
-Status Compare(const webidl::OperandDescriptor& descriptor, std::span<const std::byte> actual,
-               std::span<const std::byte> expected, const Tolerance& tolerance) {
+Result<double> Compare(const webidl::OperandDescriptor& descriptor,
+                       std::span<const std::byte> actual, std::span<const std::byte> expected,
+                       const Tolerance& tolerance) {
   INVALID_IF(actual.size() != expected.size(), "the bytes ({}) are not as many as expected ({})",
              actual.size(), expected.size());
   const OperandDataType type = descriptor.data_type();
   uint64_t wrong = 0;
   uint64_t first = 0;
+  double greatest = 0;
   for (uint64_t i = 0; i < descriptor.element_count(); ++i) {
     double distance = Distance(type, tolerance.metric, ElementBits(type, actual, i),
                                ElementBits(type, expected, i));
+    greatest = std::max(greatest, distance);
     if (distance <= tolerance.value) continue;
     if (wrong++ == 0) first = i;
   }
-  if (wrong == 0) return {};
+  if (wrong == 0) return greatest;
   uint64_t a = ElementBits(type, actual, first);
   uint64_t e = ElementBits(type, expected, first);
   return ValidationError(

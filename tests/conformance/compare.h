@@ -26,9 +26,11 @@ struct Tolerance {
 double Distance(webidl::OperandDataType type, Tolerance::Metric metric, uint64_t actual,
                 uint64_t expected);
 
-// Validation error that names the first element that is too far off, and how many are.
-Status Compare(const webidl::OperandDescriptor& descriptor, std::span<const std::byte> actual,
-               std::span<const std::byte> expected, const Tolerance& tolerance);
+// The greatest distance of two elements. Validation error that names the first element that is too
+// far off, and how many are.
+Result<double> Compare(const webidl::OperandDescriptor& descriptor,
+                       std::span<const std::byte> actual, std::span<const std::byte> expected,
+                       const Tolerance& tolerance);
 
 }  // namespace webnnd::conformance
 

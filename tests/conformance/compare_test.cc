@@ -76,8 +76,9 @@ class CompareTest : public testing::Test {
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes;
   }
-  static Status CompareFloats(const std::vector<float>& actual, const std::vector<float>& expected,
-                              const Tolerance& tolerance) {
+  static Result<double> CompareFloats(const std::vector<float>& actual,
+                                      const std::vector<float>& expected,
+                                      const Tolerance& tolerance) {
     const uint32_t shape[] = {static_cast<uint32_t>(expected.size())};
     auto descriptor =
         webidl::OperandDescriptor::Create(OperandDataType::kFloat32, std::span(shape));
@@ -86,13 +87,15 @@ class CompareTest : public testing::Test {
 };
 
 TEST_F(CompareTest, WithinTolerance_Passes) {
-  EXPECT_TRUE(CompareFloats({1, 2.5f}, {1, 2}, {Metric::kAtol, 0.5}).ok());
+  auto distance = CompareFloats({1, 2.5f, 3.25f}, {1, 2, 3}, {Metric::kAtol, 0.5});
+  ASSERT_TRUE(distance.ok());
+  EXPECT_EQ(*distance, 0.5);  // The greatest, not the last.
   EXPECT_TRUE(CompareFloats({1, std::nextafterf(2, 3)}, {1, 2}, {Metric::kUlp, 1}).ok());
   EXPECT_TRUE(CompareFloats({kNan}, {kNan}, {Metric::kUlp, 0}).ok());
 }
 
 TEST_F(CompareTest, BeyondTolerance_NamesTheFirstElementAndCountsAll) {
-  Status status = CompareFloats({1, 3, 4}, {1, 2, 2}, {Metric::kAtol, 0.5});
+  auto status = CompareFloats({1, 3, 4}, {1, 2, 2}, {Metric::kAtol, 0.5});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message(),
             "element (1) is 3 and not 2: 1 (absolute) apart, at most 0.5; 2 of 3 elements are "

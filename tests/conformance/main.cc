@@ -56,6 +56,10 @@ class Report {
     for (const CaseCall& call : test.calls) operators.push_back(call.name);
     entry["operators"] = std::move(operators);
     if (!result.message.empty()) entry["message"] = result.message;
+    if (result.closest) {
+      entry["distance"] = result.closest->distance;
+      entry["tolerance"] = result.closest->tolerance;
+    }
     if (result.kernels) entry["kernels"] = *result.kernels;
     if (test.kernels_at_most) entry["expectedKernelsAtMost"] = *test.kernels_at_most;
     entries_.push_back(std::move(entry));

@@ -105,8 +105,14 @@ Status Runner::RunCase(const Case& test, CaseResult& result) {
   for (const CaseOutput& output : test.outputs) {
     ASSIGN_OR_RETURN(std::vector<std::byte> bytes,
                      ml_.Wait(context_->ReadTensor(*outputs.at(output.name))));
-    TRY_DOING(Compare(output.descriptor, bytes, output.bytes, output.tolerance),
-              "comparing the output {}", output.name);
+    auto distance = Compare(output.descriptor, bytes, output.bytes, output.tolerance);
+    if (!distance.ok()) {
+      return std::move(distance).error().AddContext("comparing the output " + output.name);
+    }
+    const Closeness closeness{*distance, output.tolerance.value};
+    if (!result.closest || result.closest->ShareUsed() < closeness.ShareUsed()) {
+      result.closest = closeness;
+    }
   }
   graph->Destroy();
   INVALID_IF(options_.kernels && test.kernels_at_most && *result.kernels > *test.kernels_at_most,

@@ -20,10 +20,19 @@ enum class Verdict : uint8_t {
   kSkipped,
 };
 
+// How near to its tolerance an output comes.
+struct Closeness {
+  double distance = 0;
+  double tolerance = 0;
+  // 1 at the tolerance; where nothing may differ, nothing is used.
+  double ShareUsed() const { return tolerance > 0 ? distance / tolerance : 0; }
+};
+
 struct CaseResult {
   Verdict verdict = Verdict::kFailed;
   std::string message;  // Why it failed or was skipped.
   std::optional<uint32_t> kernels;
+  std::optional<Closeness> closest;  // Of the output that comes nearest to its tolerance.
 };
 
 // The error with what was being done, on one line: a report has one per case.
