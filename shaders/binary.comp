@@ -2,7 +2,8 @@
 //
 // Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
 // 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
-// operands, 3 of the result, 4 rank (strided.glsl).
+// operands, 3 of the result, 4 rank, 5 whether quads lie in rows, 6 and 7 access to slots 1 and 2
+// (strided.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -14,12 +15,17 @@ layout(constant_id = 1) const uint kOperation = 0u;
 layout(constant_id = 2) const uint kOperandType = 0u;
 layout(constant_id = 3) const uint kResultType = 0u;
 layout(constant_id = 4) const uint kRank = 0u;
+layout(constant_id = 5) const uint kInRows = 0u;
+layout(constant_id = 6) const uint kAccess1 = 0u;
+layout(constant_id = 7) const uint kAccess2 = 0u;
 
 #define STRIDED_RANK kRank
 #include "strided.glsl"
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 READ_SLOT(2)
+READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 
 bool Test(VALUE a, VALUE b) {
@@ -67,12 +73,28 @@ VALUE Apply(VALUE a, VALUE b) {
   }
 }
 
-uvec2 ComputeElement(uint e) {
-  uvec2 offsets = StridedOffsets(e, 1u, P(1)).xy;
-  VALUE a = LOAD(1, kOperandType, offsets.x);
-  VALUE b = LOAD(2, kOperandType, offsets.y);
+struct Operands {
+  QuadOffsets places;
+  uvec4 a;
+  uvec4 b;
+};
+
+Operands Prepare(uint first) {
+  Operands operands;
+  operands.places = OffsetsOfQuad(first, 1u, P(1));
+  operands.a = PREPARE_OPERAND(1, kOperandType, kAccess1, operands.places.offsets.x);
+  operands.b = PREPARE_OPERAND(2, kOperandType, kAccess2, operands.places.offsets.y);
+  return operands;
+}
+
+uvec2 ComputeElement(Operands operands, uint e, uint k) {
+  uvec2 offsets = OffsetsInQuad(operands.places, e, kInRows != 0u, 1u, P(1)).xy;
+  VALUE a = Decode(OPERAND_ELEMENT(1, kOperandType, kAccess1, operands.a, k, offsets.x),
+                   kOperandType);
+  VALUE b = Decode(OPERAND_ELEMENT(2, kOperandType, kAccess2, operands.b, k, offsets.y),
+                   kOperandType);
   if (kOperation >= kBinaryEqual) return uvec2(Test(a, b) ? 1u : 0u, 0u);
   return Encode(Apply(a, b), kResultType);
 }
 
-void main() { STORE_ELEMENTS(3, kResultType, P(0), ComputeElement); }
+void main() { STORE_QUADS(3, kResultType, P(0), Operands, Prepare, ComputeElement); }

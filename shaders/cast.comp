@@ -10,6 +10,7 @@ layout(constant_id = 1) const uint kOperandType = 0u;
 layout(constant_id = 2) const uint kResultType = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 uvec2 EncodeFloat(float x) {
@@ -61,6 +62,15 @@ uvec2 Convert(VALUE x) {
 }
 #endif
 
-uvec2 ComputeElement(uint e) { return Convert(LOAD(1, kOperandType, e)); }
+bool HaveSameWidth() { return BitsLog2(kOperandType) == BitsLog2(kResultType); }
 
-void main() { STORE_ELEMENTS(2, kResultType, P(0), ComputeElement); }
+uvec4 Prepare(uint first) {
+  return HaveSameWidth() ? LOAD_QUAD(1, first >> Log2PerQuad(kResultType)) : uvec4(0u);
+}
+
+uvec2 ComputeElement(uvec4 operands, uint e, uint k) {
+  return Convert(HaveSameWidth() ? Decode(ElementOfQuad(operands, kOperandType, k), kOperandType)
+                            : LOAD(1, kOperandType, e));
+}
+
+void main() { STORE_QUADS(2, kResultType, P(0), uvec4, Prepare, ComputeElement); }

@@ -3,26 +3,36 @@
 //
 // Parameters: 0 elements of the result; 1 size of the axis; 2 number of indices; 4..6 inner and 8..10
 // number of indices as divisors. Specialisation constants: 1 element type (uint32 where whole words
-// move), 2 data type of the indices.
+// move), 2 data type of the indices, 3 whether elements are quads of words instead.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
+layout(constant_id = 3) const uint kQuads = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 READ_SLOT(2)
 WRITE_SLOT(3)
 
-uvec2 ComputeElement(uint e) {
+uint SourceOf(uint e) {
   uvec3 inner = P4(1).xyz;
   uvec3 indices = P4(2).xyz;
   uint axis = P(1);
   uint row = Divide(e, inner);
   uint outer = Divide(row, indices);
   uint index = LOAD_INDEX(2, kIndexType, row - outer * indices.x, axis);
-  return LOAD_RAW(1, kType, (outer * axis + index) * inner.x + (e - row * inner.x));
+  return (outer * axis + index) * inner.x + (e - row * inner.x);
 }
 
-void main() { STORE_ELEMENTS(3, kType, P(0), ComputeElement); }
+uvec2 ComputeElement(uint nothing, uint e, uint k) { return LOAD_RAW(1, kType, SourceOf(e)); }
+
+void main() {
+  if (kQuads != 0u) {
+    GRID_STRIDE_LOOP(i, P(0)) STORE_QUAD(3, i, LOAD_QUAD(1, SourceOf(i)))
+  } else {
+    STORE_QUADS(3, kType, P(0), uint, PrepareNothing, ComputeElement);
+  }
+}

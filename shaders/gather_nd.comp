@@ -9,12 +9,14 @@
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
+layout(constant_id = 3) const uint kQuads = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 READ_SLOT(2)
 WRITE_SLOT(3)
 
-uvec2 ComputeElement(uint e) {
+uint SourceOf(uint e) {
   uvec3 slice = P4(1).xyz;
   uint coordinates = P(1);
   uint row = Divide(e, slice);
@@ -23,7 +25,15 @@ uvec2 ComputeElement(uint e) {
     uint size = P(8u + 2u * d);
     source += LOAD_INDEX(2, kIndexType, row * coordinates + d, size) * P(9u + 2u * d);
   }
-  return LOAD_RAW(1, kType, source);
+  return source;
 }
 
-void main() { STORE_ELEMENTS(3, kType, P(0), ComputeElement); }
+uvec2 ComputeElement(uint nothing, uint e, uint k) { return LOAD_RAW(1, kType, SourceOf(e)); }
+
+void main() {
+  if (kQuads != 0u) {
+    GRID_STRIDE_LOOP(i, P(0)) STORE_QUAD(3, i, LOAD_QUAD(1, SourceOf(i)))
+  } else {
+    STORE_QUADS(3, kType, P(0), uint, PrepareNothing, ComputeElement);
+  }
+}

@@ -38,6 +38,17 @@ float Exp(float x) {
   return ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
 }
 
+// e^x for x <= 0 and no NaN, in half the time of Exp: what would be subnormal is 0. 2 ULP.
+float ExpOfNegative(float x) {
+  // A sum beyond 2^23 has no fraction, and the integer in its lowest bits.
+  const float kRounder = 12582912.0;
+  precise float shifted = max(x, -87.5) * 1.4426950408889634 + kRounder;
+  precise float rounded = shifted - kRounder;
+  float r = (x - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
+  float power = uintBitsToFloat((floatBitsToUint(shifted) << 23) + 0x3f800000u);
+  return x < -87.0 ? 0.0 : power + power * ExpMinus1Reduced(r);
+}
+
 // e^x - 1, accurate where x is small. 4 ULP.
 float ExpMinus1(float x) {
   if (IsNan(x)) return x;

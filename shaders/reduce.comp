@@ -4,7 +4,9 @@
 // the reduced dimensions, which follow from uvec4 1 on (strided.glsl; strides of slot 1 in x).
 // Specialisation constants: 1 operation (operations.inc), 2 data type of the operand, 3 whether a
 // workgroup shares one element of the result, 4 data type of the result, 5 rank of the reduced
-// dimensions (0: parameter 3).
+// dimensions (0: parameter 3), 6 for 32-bit types, whether (1) parameter 1 counts quads of the
+// operand, which follow each other, or (2) an invocation computes a quad of the result, whose
+// elements are quads in the operand too.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -19,8 +21,10 @@ layout(constant_id = 2) const uint kType = 0u;
 layout(constant_id = 3) const uint kByWorkgroup = 0u;
 layout(constant_id = 4) const uint kResultType = 0u;
 layout(constant_id = 5) const uint kReducedRank = 0u;
+layout(constant_id = 6) const uint kQuads = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 // Sums are kept in blocks of this size first, so that rounding errors grow slower than the count.
@@ -97,6 +101,10 @@ VALUE CombineOperation(VALUE a, VALUE b) { return Combine(kOperation, a, b); }
 WORKGROUP_FOLD(FoldMax, VALUE, CombineMax)
 WORKGROUP_FOLD(FoldOperation, VALUE, CombineOperation)
 
+// Values of kQuads.
+const uint kAlongRow = 1u;
+const uint kAcross = 2u;
+
 // Folds elements first, first + step, ... of the `count` that belong to one element of the result.
 VALUE Accumulate(uint operation, uint base, uint count, uint first, uint step, VALUE shift) {
   uint dimensions = 1u + 2u * P(2);
@@ -106,13 +114,75 @@ VALUE Accumulate(uint operation, uint base, uint count, uint first, uint step, V
     VALUE block = Identity(operation);
     uint end = min(start + kBlock * step, count);
     LONG_LOOP(r, start, end, step) {
-      uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
-      block = Combine(operation, block, Map(operation, LOAD(1, kType, from), shift));
+      if (kQuads == kAlongRow) {
+        uvec4 quad = LOAD_QUAD(1, (base >> 2) + r);
+        [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+          VALUE x = Decode(uvec2(quad[k], 0u), kType);
+          block = Combine(operation, block, Map(operation, x, shift));
+        }
+      } else {
+        uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
+        block = Combine(operation, block, Map(operation, LOAD(1, kType, from), shift));
+      }
     }
     total = Combine(operation, total, block);
   }
   return total;
 }
+
+#if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+struct Four {
+  VALUE of[4];
+};
+
+// Accumulate for elements base to base + 3 and those that belong to them.
+Four AccumulateFour(uint operation, uint base, uint count, Four shifts) {
+  uint dimensions = 1u + 2u * P(2);
+  uint rank = P(3);
+  Four total;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) total.of[i] = Identity(operation);
+  for (uint start = 0u; start < count; start += kBlock) {
+    Four block;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) block.of[i] = Identity(operation);
+    uint end = min(start + kBlock, count);
+    LONG_LOOP(r, start, end, 1u) {
+      uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
+      uvec4 quad = LOAD_QUAD(1, from >> 2);
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        VALUE x = Decode(uvec2(quad[i], 0u), kType);
+        block.of[i] = Combine(operation, block.of[i], Map(operation, x, shifts.of[i]));
+      }
+    }
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      total.of[i] = Combine(operation, total.of[i], block.of[i]);
+    }
+  }
+  return total;
+}
+
+void ComputeQuads() {
+  uint count = P(1);
+  GRID_STRIDE_LOOP(quad, P(0) >> 2) {
+    uint base = StridedOffsets(4u * quad, 1u, P(2)).x;
+    Four shifts;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) shifts.of[i] = VALUE(0);
+#if COMPUTE == COMPUTE_FLOAT
+    if (kOperation == kReduceLogSumExp) {
+      shifts = AccumulateFour(kReduceMax, base, count, shifts);
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        if (IsInfinite(shifts.of[i])) shifts.of[i] = 0.0;
+      }
+    }
+#endif
+    Four totals = AccumulateFour(kOperation, base, count, shifts);
+    uvec4 bits;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      bits[i] = Encode(Finish(totals.of[i], count, shifts.of[i]), kResultType).x;
+    }
+    STORE_QUAD(2, quad, bits)
+  }
+}
+#endif
 
 uvec2 ComputeElement(uint e) {
   bool together = kByWorkgroup != 0u;
@@ -131,11 +201,16 @@ uvec2 ComputeElement(uint e) {
 #endif
   VALUE total = Accumulate(kOperation, base, count, first, step, shift);
   if (together) total = FoldOperation(total);
+  if (kQuads == kAlongRow) count *= 4u;
   return Encode(Finish(total, count, shift), kResultType);
 }
 
 void main() {
-  if (kByWorkgroup != 0u) {
+  if (kQuads == kAcross) {
+#if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+    ComputeQuads();
+#endif
+  } else if (kByWorkgroup != 0u) {
     STORE_ELEMENTS_BY_WORKGROUP(2, kResultType, P(0), ComputeElement);
   } else {
     STORE_ELEMENTS(2, kResultType, P(0), ComputeElement);

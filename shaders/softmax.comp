@@ -1,6 +1,7 @@
 // exp(x - max) / sum(exp(x - max)) along an axis (rows.glsl).
 //
-// Specialisation constants: 1 data type, 2 whether a workgroup shares a row.
+// Specialisation constants: 1 data type, 2 whether a workgroup shares a row, 3 whether rows are quads
+// (four words) of float32, one after the other, and shared.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -9,8 +10,10 @@
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kByWorkgroup = 0u;
+layout(constant_id = 3) const uint kQuads = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 float Add(float a, float b) { return a + b; }
@@ -74,8 +77,40 @@ void ComputeRow(uint index, uint first, uint step) {
   }
 }
 
+vec4 ExpOfNegatives(vec4 x) {
+  return vec4(ExpOfNegative(x.x), ExpOfNegative(x.y), ExpOfNegative(x.z), ExpOfNegative(x.w));
+}
+
+vec4 LoadFour(uint quad) { return uintBitsToFloat(LOAD_QUAD(1, quad)); }
+
+void ComputeRowOfQuads(uint index) {
+  uint first = gl_LocalInvocationID.x;
+  uint step = gl_WorkGroupSize.x;
+  uint size = P(1) >> 2;
+  uint base = index * size;
+  vec4 maxima = vec4(-INFINITY);
+  LONG_LOOP(k, first, size, step) {
+    vec4 x = LoadFour(base + k);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) maxima[i] = Max(maxima[i], x[i]);
+  }
+  float greatest = FoldMax(Max(Max(maxima.x, maxima.y), Max(maxima.z, maxima.w)));
+  // Nothing is less than NaN or infinity by a number: then all of the row is NaN.
+  bool has_scale = !IsNan(greatest) && !IsInfinite(greatest);
+  if (!has_scale) greatest = 0.0;
+  vec4 sums = vec4(0.0);
+  LONG_LOOP(k, first, size, step) sums += ExpOfNegatives(LoadFour(base + k) - greatest);
+  float sum = FoldSum((sums.x + sums.y) + (sums.z + sums.w));
+  float scale = has_scale ? 1.0 / sum : NAN;
+  LONG_LOOP(k, first, size, step) {
+    vec4 values = ExpOfNegatives(LoadFour(base + k) - greatest) * scale;
+    STORE_QUAD(2, base + k, floatBitsToUint(values))
+  }
+}
+
 void main() {
-  if (kByWorkgroup != 0u) {
+  if (kQuads != 0u) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowOfQuads(row);
+  } else if (kByWorkgroup != 0u) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) {
       ComputeRow(row, gl_LocalInvocationID.x, gl_WorkGroupSize.x);
     }

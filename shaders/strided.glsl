@@ -42,4 +42,39 @@ uvec4 StridedOffsets(uint index, uint first, uint rank) {
   return StridedOffsetsOfRank(index, first, STRIDED_RANK, rank);
 }
 
+// How a kernel reads an operand for the elements of a quad of its result (QuadAccess of
+// service/passes/kernel_parameters.h). The last two are for quads that lie in rows: all their
+// elements in one row of the innermost dimension.
+const uint kAccessStrided = 0u;  // Each element at its own offset.
+const uint kAccessQuad = 1u;     // They are a quad of the operand.
+const uint kAccessOne = 2u;      // They are one element.
+
+// What elements of a quad need to find their operands.
+struct QuadOffsets {
+  uint first;    // Element of the result.
+  uvec4 offsets; // Of the first element.
+};
+
+QuadOffsets OffsetsOfQuad(uint e, uint first, uint rank) {
+  return QuadOffsets(e, StridedOffsets(e, first, rank));
+}
+
+// Offsets of element e of the quad. `in_rows`: whether quads lie in rows.
+uvec4 OffsetsInQuad(QuadOffsets quad, uint e, bool in_rows, uint first, uint rank) {
+  if (!in_rows) return StridedOffsets(e, first, rank);
+  const uint innermost = first + 2u * (STRIDED_RANK == 0u ? rank : STRIDED_RANK) - 1u;
+  return quad.offsets + (e - quad.first) * P4(innermost);
+}
+
+// What the operand in `slot` has for all elements of a quad whose first is at `offset`, and from that
+// the raw bits of element k, which is at `own_offset`.
+#define PREPARE_OPERAND(slot, type, access, offset)                                    \
+  ((access) == kAccessQuad  ? LOAD_QUAD(slot, (offset) >> Log2PerQuad(type))           \
+   : (access) == kAccessOne ? uvec4(LOAD_RAW(slot, type, offset), 0u, 0u)              \
+                            : uvec4(0u))
+#define OPERAND_ELEMENT(slot, type, access, prepared, k, own_offset)                   \
+  ((access) == kAccessQuad  ? ElementOfQuad(prepared, type, k)                         \
+   : (access) == kAccessOne ? (prepared).xy                                            \
+                            : LOAD_RAW(slot, type, own_offset))
+
 #endif  // WEBNND_SHADERS_STRIDED_GLSL_

@@ -15,6 +15,7 @@ layout(constant_id = 2) const uint kOperandType = 0u;
 layout(constant_id = 3) const uint kResultType = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 const bool kIsPredicate =
@@ -100,10 +101,17 @@ VALUE Apply(VALUE x) {
   return x;
 }
 
-uvec2 ComputeElement(uint e) {
-  VALUE x = LOAD(1, kOperandType, e);
+bool HaveSameWidth() { return BitsLog2(kOperandType) == BitsLog2(kResultType); }
+
+uvec4 Prepare(uint first) {
+  return HaveSameWidth() ? LOAD_QUAD(1, first >> Log2PerQuad(kResultType)) : uvec4(0u);
+}
+
+uvec2 ComputeElement(uvec4 operands, uint e, uint k) {
+  VALUE x = HaveSameWidth() ? Decode(ElementOfQuad(operands, kOperandType, k), kOperandType)
+                       : LOAD(1, kOperandType, e);
   if (kIsPredicate) return uvec2(Test(x) ? 1u : 0u, 0u);
   return Encode(Apply(x), kResultType);
 }
 
-void main() { STORE_ELEMENTS(2, kResultType, P(0), ComputeElement); }
+void main() { STORE_QUADS(2, kResultType, P(0), uvec4, Prepare, ComputeElement); }

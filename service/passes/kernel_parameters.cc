@@ -111,6 +111,24 @@ uint32_t RankConstant(std::span<const StridedDimension> dimensions) {
   return dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0;
 }
 
+uint32_t PerQuad(webidl::OperandDataType type) { return 128 / webidl::BitsPerElement(type); }
+
+bool QuadsLieInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad) {
+  return dimensions.size() == 1 || dimensions.back().size % per_quad == 0;
+}
+
+QuadAccess AccessByQuads(std::span<const StridedDimension> dimensions, uint32_t per_quad,
+                         size_t operand, uint32_t offset) {
+  if (!QuadsLieInRows(dimensions, per_quad)) return QuadAccess::kStrided;
+  if (dimensions.back().strides[operand] == 0) return QuadAccess::kOne;
+  bool aligned = dimensions.back().strides[operand] == 1 && offset % per_quad == 0;
+  for (const StridedDimension& dimension : dimensions.first(dimensions.size() - 1)) {
+    // Strides are modulo 2^32, of which a quad is a divisor.
+    aligned = aligned && dimension.strides[operand] % per_quad == 0;
+  }
+  return aligned ? QuadAccess::kQuad : QuadAccess::kStrided;
+}
+
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor) {
   return DivideRoundingUp<uint64_t>(descriptor.byte_length(), 4);
 }
@@ -118,6 +136,10 @@ uint64_t WordCount(const webidl::OperandDescriptor& descriptor) {
 uint64_t StoreUnits(const webidl::OperandDescriptor& descriptor) {
   uint64_t words = WordCount(descriptor);
   return webidl::BitsPerElement(descriptor.data_type()) == 64 ? words / 2 : words;
+}
+
+uint64_t StoreQuads(const webidl::OperandDescriptor& descriptor) {
+  return DivideRoundingUp<uint64_t>(descriptor.byte_length(), 16);
 }
 
 uint32_t FloatBits(double value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); }

@@ -69,6 +69,19 @@ void AppendDimensions(std::span<const StridedDimension> dimensions,
 // STRIDED_RANK of shaders/strided.glsl for these dimensions.
 uint32_t RankConstant(std::span<const StridedDimension> dimensions);
 
+// How a kernel reads an operand for the elements of a quad (four words) of its result: the values
+// of kAccess... in shaders/strided.glsl.
+enum class QuadAccess : uint32_t { kStrided, kQuad, kOne };
+// Elements of a quad.
+uint32_t PerQuad(webidl::OperandDataType type);
+// Whether the elements of every quad of a packed result with these dimensions lie in one row of the
+// innermost one (beyond the end, nobody writes).
+bool QuadsLieInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad);
+// The access to an operand of the result's type whose strides are strides[operand] and that starts
+// at element `offset`.
+QuadAccess AccessByQuads(std::span<const StridedDimension> dimensions, uint32_t per_quad,
+                         size_t operand, uint32_t offset = 0);
+
 // Iterations that one invocation may take in all its loops: lavapipe leaves them, silently, after
 // 65535. Iterations of LONG_LOOP (shaders/tensor.glsl) count kLongLoopUnroll at a time.
 inline constexpr uint64_t kInvocationIterationsMax = 60000;
@@ -80,6 +93,9 @@ inline constexpr uint32_t kLocalSizeMin = 8;
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor);
 // Units that STORE_ELEMENTS of shaders/tensor.glsl writes: one per word, or per element of 64 bits.
 uint64_t StoreUnits(const webidl::OperandDescriptor& descriptor);
+
+// Units that STORE_QUADS writes: one per four words.
+uint64_t StoreQuads(const webidl::OperandDescriptor& descriptor);
 
 // A double-typed attribute as the float that shaders calculate with.
 uint32_t FloatBits(double value);

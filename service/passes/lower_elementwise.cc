@@ -195,8 +195,25 @@ bool IsLarge(const LoweredCall& call, const LoweringBuilder& builder) {
   });
 }
 
+// The specialisation constants of shaders/strided.glsl: rank, whether quads lie in rows, and the
+// access to each operand.
+void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& call,
+                  const LoweringBuilder& builder) {
+  auto type_of = [&](size_t i) { return builder.descriptor(call.buffers[i].value).data_type(); };
+  const size_t operands = call.buffers.size() - 1;
+  const uint32_t per_quad = PerQuad(type_of(operands));
+  call.specialization.push_back(RankConstant(dimensions));
+  call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
+  for (size_t i = 0; i < operands; ++i) {
+    QuadAccess access = AccessByQuads(dimensions, per_quad, i);
+    const bool same_width = PerQuad(type_of(i)) == per_quad;
+    if (access == QuadAccess::kQuad && !same_width) access = QuadAccess::kStrided;
+    call.specialization.push_back(static_cast<uint32_t>(access));
+  }
+}
+
 // Adds a call that broadcasts its operands to the shape of the result, its last buffer. Completes
-// the parameters, and the rank as the last specialisation constant.
+// the parameters and the specialisation constants.
 void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder) {
   const OperandDescriptor& result = builder.descriptor(call.buffers.back().value);
   std::vector<std::vector<uint32_t>> strides;
@@ -205,7 +222,7 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder) {
         BroadcastStrides(builder.descriptor(call.buffers[i].value).shape(), result.shape()));
   }
   std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(result.shape(), strides));
-  call.specialization.push_back(RankConstant(dimensions));
+  AppendAccess(dimensions, call, builder);
   auto set_parameters = [&](uint32_t count, LoweredCall& part) {
     part.parameters = {count, static_cast<uint32_t>(dimensions.size()), 0, 0};
     if (dimensions.size() == 1) dimensions[0].size = count;
@@ -240,7 +257,7 @@ void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = std::move(parameters);
-  call.invocations = StoreUnits(result);
+  call.invocations = StoreQuads(result);
   call.cost = operand.byte_length() + result.byte_length();
   AddFlatCall(call, builder);
 }
@@ -337,7 +354,7 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(operand_type),
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
-  call.invocations = StoreUnits(result);
+  call.invocations = StoreQuads(result);
   call.cost = BytesTouched(node, builder);
   AddBroadcastCall(std::move(call), builder);
   return {};
@@ -352,7 +369,7 @@ Status LowerWhere(const Node& node, LoweringBuilder& builder) {
                   {node.operands[1], false},
                   {node.operands[2], false},
                   {node.results[0], true}};
-  call.invocations = StoreUnits(result);
+  call.invocations = StoreQuads(result);
   call.cost = BytesTouched(node, builder);
   AddBroadcastCall(std::move(call), builder);
   return {};
@@ -371,7 +388,7 @@ Status LowerCast(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {0};
-  call.invocations = StoreUnits(result);
+  call.invocations = StoreQuads(result);
   call.cost = BytesTouched(node, builder);
   AddFlatCall(call, builder);
   return {};

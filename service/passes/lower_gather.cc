@@ -29,10 +29,16 @@ SliceUnits UnitsOf(OperandDataType type, uint32_t slice) {
   return {OperandDataType::kUint32, static_cast<uint32_t>(uint64_t{slice} * bits / 32)};
 }
 
-// Invocations that write `count` units of `type`.
-uint64_t StoreUnitsOf(OperandDataType type, uint64_t count) {
-  uint32_t bits = webidl::BitsPerElement(type);
-  return bits >= 32 ? count : DivideRoundingUp<uint64_t>(count, 32 / bits);
+// The same for kernels that move whole quads of words as well.
+struct QuadUnits {
+  OperandDataType type;
+  uint32_t slice;
+  bool quads;
+};
+QuadUnits QuadUnitsOf(OperandDataType type, uint32_t slice) {
+  SliceUnits units = UnitsOf(type, slice);
+  const bool quads = units.type == OperandDataType::kUint32 && units.slice % 4 == 0;
+  return {units.type, quads ? units.slice / 4 : units.slice, quads};
 }
 
 void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
@@ -102,19 +108,19 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
   std::span<const uint32_t> shape = input.shape();
   CHECK(axis < shape.size());
-  SliceUnits units = UnitsOf(input.data_type(), Product(shape.subspan(axis + 1)));
+  QuadUnits units = QuadUnitsOf(input.data_type(), Product(shape.subspan(axis + 1)));
   uint32_t outer = Product(shape.subspan(0, axis));
   auto index_count = NarrowCast<uint32_t>(indices.element_count());
   auto count = NarrowCast<uint32_t>(uint64_t{outer} * index_count * units.slice);
   LoweredCall call;
   call.shader = ShaderId::kGather;
   call.specialization = {static_cast<uint32_t>(units.type),
-                         static_cast<uint32_t>(indices.data_type())};
+                         static_cast<uint32_t>(indices.data_type()), units.quads};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {count, shape[axis], index_count, 0};
   AppendDivisor(units.slice, call.parameters);
   AppendDivisor(index_count, call.parameters);
-  call.invocations = StoreUnitsOf(units.type, count);
+  call.invocations = StoreQuads(builder.descriptor(node.results[0]));
   call.cost = 2 * builder.descriptor(node.results[0]).byte_length() + indices.byte_length();
   builder.AddCall(std::move(call));
   return {};
@@ -140,7 +146,9 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
                      static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
   AppendDimensions(dimensions, call.parameters);
   call.specialization.push_back(RankConstant(dimensions));
-  call.invocations = StoreUnits(result);
+  call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
+  call.specialization.push_back(PerQuad(indices.data_type()) == PerQuad(result.data_type()));
+  call.invocations = StoreQuads(result);
   call.cost = indices.byte_length() + 2 * result.byte_length();
   builder.AddCall(std::move(call));
   return {};
@@ -152,18 +160,18 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
   std::span<const uint32_t> shape = input.shape();
   uint32_t coordinates = indices.shape().back();
   CHECK(coordinates <= shape.size());
-  SliceUnits units = UnitsOf(input.data_type(), Product(shape.subspan(coordinates)));
+  QuadUnits units = QuadUnitsOf(input.data_type(), Product(shape.subspan(coordinates)));
   auto rows = NarrowCast<uint32_t>(indices.element_count() / coordinates);
   uint32_t count = rows * units.slice;
   LoweredCall call;
   call.shader = ShaderId::kGatherNd;
   call.specialization = {static_cast<uint32_t>(units.type),
-                         static_cast<uint32_t>(indices.data_type())};
+                         static_cast<uint32_t>(indices.data_type()), units.quads};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {count, coordinates, 0, 0};
   AppendDivisor(units.slice, call.parameters);
   AppendCoordinates(shape, coordinates, units.slice, call.parameters);
-  call.invocations = StoreUnitsOf(units.type, count);
+  call.invocations = StoreQuads(builder.descriptor(node.results[0]));
   call.cost = indices.byte_length() + 2 * builder.descriptor(node.results[0]).byte_length();
   builder.AddCall(std::move(call));
   return {};

@@ -140,6 +140,32 @@ uint64_t ReducedMax(std::span<const StridedDimension> reduced) {
   return loops / (reduced.size() + 1);
 }
 
+// Values of specialisation constant 6 of reduce.comp.
+enum class ReduceQuads : uint32_t { kNone, kAlongRow, kAcross };
+
+ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, bool shares_row) {
+  constexpr uint32_t kPerQuad = 4;
+  if (PerQuad(type) != kPerQuad) return ReduceQuads::kNone;
+  auto aligned = [](std::span<const StridedDimension> dimensions) {
+    return std::all_of(dimensions.begin(), dimensions.end(), [](const StridedDimension& dimension) {
+      return dimension.size == 1 || dimension.strides[0] % kPerQuad == 0;
+    });
+  };
+  auto contiguous = [](const StridedDimension& dimension) {
+    return dimension.strides[0] == 1 && dimension.size % kPerQuad == 0;
+  };
+  const std::span<const StridedDimension> kept(reduction.kept);
+  const std::span<const StridedDimension> reduced(reduction.reduced);
+  if (shares_row && reduced.size() == 1 && contiguous(reduced[0]) && aligned(kept)) {
+    return ReduceQuads::kAlongRow;
+  }
+  if (!shares_row && contiguous(kept.back()) && aligned(kept.first(kept.size() - 1)) &&
+      aligned(reduced)) {
+    return ReduceQuads::kAcross;
+  }
+  return ReduceQuads::kNone;
+}
+
 void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(reduction.source);
   const OperandDescriptor& result = builder.descriptor(result_value);
@@ -148,15 +174,21 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   bool shares_row = SharesRow(length, outputs, reduction.reduced.back().strides[0]);
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
-  call.specialization = {
-      static_cast<uint32_t>(reduction.operation), static_cast<uint32_t>(input.data_type()),
-      shares_row, static_cast<uint32_t>(result.data_type()), RankConstant(reduction.reduced)};
+  const ReduceQuads quads = QuadsOf(reduction, input.data_type(), shares_row);
+  if (quads == ReduceQuads::kAlongRow) length /= 4;
+  call.specialization = {static_cast<uint32_t>(reduction.operation),
+                         static_cast<uint32_t>(input.data_type()),
+                         shares_row,
+                         static_cast<uint32_t>(result.data_type()),
+                         RankConstant(reduction.reduced),
+                         static_cast<uint32_t>(quads)};
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
                      static_cast<uint32_t>(reduction.reduced.size())};
   AppendDimensions(reduction.kept, call.parameters);
   AppendDimensions(reduction.reduced, call.parameters);
-  SetRows(call, StoreUnits(result), shares_row);
+  SetRows(call, quads == ReduceQuads::kAcross ? StoreQuads(result) : StoreUnits(result),
+          shares_row);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
 }
@@ -283,7 +315,9 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
   TRY(CheckLoops(view, shares_row, /*passes=*/3));
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
-  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row};
+  const bool quads = input.data_type() == OperandDataType::kFloat32 && shares_row &&
+                     view.inner == 1 && view.axis % 4 == 0;
+  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, quads};
   builder.AddCall(std::move(call));
   return {};
 }

@@ -211,6 +211,40 @@ Status LowerTile(const Node& node, LoweringBuilder& builder) {
   return {};
 }
 
+namespace {
+
+// A dimension of pad, and its stride in the operand.
+struct PaddedDimension {
+  uint32_t result = 1;
+  uint32_t before = 0;
+  uint32_t operand = 1;
+  uint32_t stride = 1;
+};
+
+// At least one; dimensions without a border join the one before them.
+std::vector<PaddedDimension> PaddedDimensions(const webidl::PadAttributes& attributes,
+                                              std::span<const uint32_t> operand,
+                                              std::span<const uint32_t> result) {
+  std::vector<PaddedDimension> dimensions;
+  uint32_t stride = 1;
+  for (size_t d = operand.size(); d-- > 0;) {
+    PaddedDimension dimension{result[d], attributes.beginning_padding[d], operand[d], stride};
+    stride *= operand[d];
+    const bool joins = !dimensions.empty() && dimension.result == dimension.operand &&
+                       dimensions.front().result == dimensions.front().operand;
+    if (joins) {
+      dimensions.front().result *= dimension.result;
+      dimensions.front().operand = dimensions.front().result;
+    } else {
+      dimensions.insert(dimensions.begin(), dimension);
+    }
+  }
+  if (dimensions.empty()) dimensions.emplace_back();
+  return dimensions;
+}
+
+}  // namespace
+
 Status LowerPad(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::PadAttributes>(node.attributes);
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
@@ -225,15 +259,23 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
                 static_cast<uint32_t>(webidl::PaddingMode::kReflection) == 2 &&
                 static_cast<uint32_t>(webidl::PaddingMode::kSymmetric) == 3);
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {NarrowCast<uint32_t>(result.element_count()), operand.rank(),
-                     static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)};
-  std::vector<uint32_t> strides = PackedStrides(operand.shape());
-  for (uint32_t d = 0; d < operand.rank(); ++d) {
-    for (uint32_t word : MakeDivisor(result.shape()[d])) call.parameters.push_back(word);
+  const std::vector<PaddedDimension> dimensions =
+      PaddedDimensions(attributes, operand.shape(), result.shape());
+  call.parameters = {NarrowCast<uint32_t>(result.element_count()),
+                     static_cast<uint32_t>(dimensions.size()), static_cast<uint32_t>(value),
+                     static_cast<uint32_t>(value >> 32)};
+  for (const PaddedDimension& dimension : dimensions) {
+    for (uint32_t word : MakeDivisor(dimension.result)) call.parameters.push_back(word);
     call.parameters.insert(call.parameters.end(),
-                           {attributes.beginning_padding[d], operand.shape()[d], strides[d], 0, 0});
+                           {dimension.before, dimension.operand, dimension.stride, 0, 0});
   }
-  call.invocations = StoreUnits(result);
+  constexpr size_t kUnrolledRankMax = 4;
+  const bool in_rows =
+      dimensions.size() == 1 || dimensions.back().result % PerQuad(result.data_type()) == 0;
+  call.specialization.push_back(
+      dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0);
+  call.specialization.push_back(in_rows);
+  call.invocations = StoreQuads(result);
   // Each element walks all dimensions.
   call.cost = (operand.byte_length() + result.byte_length()) * std::max(1u, operand.rank());
   builder.AddCall(std::move(call));
@@ -250,7 +292,8 @@ Status LowerTriangular(const Node& node, LoweringBuilder& builder) {
   int64_t diagonal = std::clamp<int64_t>(attributes.diagonal, -static_cast<int64_t>(rows), columns);
   LoweredCall call;
   call.shader = shaders::ShaderId::kTriangular;
-  call.specialization = {static_cast<uint32_t>(result.data_type())};
+  call.specialization = {static_cast<uint32_t>(result.data_type()),
+                         columns % PerQuad(result.data_type()) == 0};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {NarrowCast<uint32_t>(result.element_count()), static_cast<uint32_t>(diagonal),
                      attributes.upper ? 1u : 0u, 0};
@@ -258,7 +301,7 @@ Status LowerTriangular(const Node& node, LoweringBuilder& builder) {
     for (uint32_t word : MakeDivisor(size)) call.parameters.push_back(word);
     call.parameters.push_back(0);
   }
-  call.invocations = StoreUnits(result);
+  call.invocations = StoreQuads(result);
   call.cost = 2 * result.byte_length();
   builder.AddCall(std::move(call));
   return {};

@@ -1,6 +1,7 @@
 #include "service/passes/lowering.h"
 
 #include "base/check.h"
+#include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_gather.h"
@@ -144,13 +145,14 @@ LoweredCall MakeCopyCall(const Graph& graph, ValueId result, ValueId source) {
   CHECK(descriptor.byte_length() == graph.values[source].descriptor.byte_length());
   uint64_t words = WordCount(descriptor);
   LoweredCall call;
-  call.shader = shaders::ShaderId::kCopyWords;
+  call.shader = shaders::ShaderId::kCopyQuads;
   call.buffers = {{source, false}, {result, true}};
-  call.specialization = {/*rank=*/1, /*many runs=*/0};
-  call.parameters = {static_cast<uint32_t>(words), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   StridedDimension flat{.size = static_cast<uint32_t>(words), .strides = {1}};
+  call.specialization = {static_cast<uint32_t>(webidl::OperandDataType::kUint32), /*many runs=*/0,
+                         /*rank=*/1, /*quads in rows=*/1, static_cast<uint32_t>(QuadAccess::kQuad)};
+  call.parameters = {static_cast<uint32_t>(words), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   AppendDimensions({&flat, 1}, call.parameters);
-  call.invocations = words;
+  call.invocations = DivideRoundingUp<uint64_t>(words, 4);
   call.cost = 8 * words;
   call.label = "copy";
   return call;

@@ -1,6 +1,10 @@
 #include "service/passes/region_copy.h"
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -8,6 +12,7 @@
 namespace webnnd::service {
 namespace {
 
+using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 
 uint64_t ElementCount(const RegionCopy& copy) {
@@ -83,6 +88,85 @@ std::vector<uint32_t> Parameters(const RegionCopy& copy, uint64_t units,
   return parameters;
 }
 
+// Whether the region lies in the result as whole quads of elements.
+bool HasQuads(const RegionCopy& copy, uint32_t per_quad) {
+  if (copy.result_offset % per_quad != 0) return false;
+  return copy.run_stride == 0 ||
+         (copy.run_length % per_quad == 0 && copy.run_stride % per_quad == 0);
+}
+
+void FillQuadCall(RegionCopy copy, OperandDataType type, LoweredCall& call) {
+  const uint32_t per_quad = PerQuad(type);
+  const uint64_t count = ElementCount(copy);
+  const bool many_runs = copy.run_stride != 0;
+  call.shader = shaders::ShaderId::kCopyQuads;
+  call.specialization = {static_cast<uint32_t>(type), many_runs, RankConstant(copy.dimensions),
+                         QuadsLieInRows(copy.dimensions, per_quad),
+                         static_cast<uint32_t>(AccessByQuads(copy.dimensions, per_quad,
+                                                             /*operand=*/0, copy.source_offset))};
+  const uint32_t quads_per_run = std::max(1u, copy.run_length / per_quad);
+  copy.result_offset /= per_quad;
+  copy.run_stride /= per_quad;
+  call.parameters = Parameters(copy, count, MakeDivisor(quads_per_run));
+  call.invocations = DivideRoundingUp<uint64_t>(count, per_quad);
+}
+
+// The dimension that is contiguous in the source, where blocks of 4 x 4 words with the innermost
+// one move as quads on both sides.
+std::optional<size_t> FindTransposed(const RegionCopy& copy) {
+  const std::vector<StridedDimension>& dimensions = copy.dimensions;
+  std::optional<size_t> contiguous;
+  bool aligned = copy.run_stride == 0 && copy.result_offset % 4 == 0 &&
+                 copy.source_offset % 4 == 0 && dimensions.back().size % 4 == 0;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    if (dimensions[d].strides[0] == 1 && dimensions[d].size % 4 == 0) {
+      contiguous = d;
+    } else {
+      aligned = aligned && dimensions[d].strides[0] % 4 == 0;
+    }
+  }
+  return aligned && contiguous != dimensions.size() - 1 ? contiguous : std::nullopt;
+}
+
+void FillTransposeCall(const RegionCopy& copy, size_t contiguous, LoweredCall& call) {
+  auto quads = [](uint32_t words) {
+    return static_cast<uint32_t>(static_cast<int32_t>(words) / 4);  // Strides may be negative.
+  };
+  const size_t innermost = copy.dimensions.size() - 1;
+  std::vector<uint32_t> result_strides(copy.dimensions.size(), 1);
+  for (size_t d = innermost; d > 0; --d) {
+    result_strides[d - 1] = result_strides[d] * copy.dimensions[d].size;
+  }
+  std::vector<StridedDimension> blocks;
+  for (size_t d = 0; d < innermost; ++d) {
+    if (d == contiguous) continue;
+    const StridedDimension& dimension = copy.dimensions[d];
+    blocks.push_back({dimension.size, {quads(dimension.strides[0]), quads(result_strides[d])}});
+  }
+  // So few rows of the source together that each line of both sides is used in full at once.
+  const StridedDimension& rows = copy.dimensions[innermost];
+  const StridedDimension& columns = copy.dimensions[contiguous];
+  const uint32_t column_result_stride = result_strides[contiguous];
+  const uint32_t together = std::gcd(rows.size / 4, 4u);
+  blocks.push_back({rows.size / 4 / together, {rows.strides[0] * together, together}});
+  blocks.push_back({columns.size / 4, {1, column_result_stride}});
+  blocks.push_back({together, {rows.strides[0], 1}});
+  blocks = Coalesce(blocks);
+  const uint64_t count = ElementCount(copy) / 16;
+  call.shader = shaders::ShaderId::kTranspose;
+  call.specialization = {RankConstant(blocks)};
+  call.parameters = {NarrowCast<uint32_t>(count),
+                     static_cast<uint32_t>(blocks.size()),
+                     quads(rows.strides[0]),
+                     quads(column_result_stride),
+                     copy.source_offset / 4,
+                     copy.result_offset / 4,
+                     0,
+                     0};
+  AppendDimensions(blocks, call.parameters);
+  call.invocations = count;
+}
+
 void FillWordCall(const RegionCopy& copy, LoweredCall& call) {
   uint64_t words = ElementCount(copy);
   call.shader = shaders::ShaderId::kCopyWords;
@@ -129,7 +213,13 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   bool whole_words = bits >= 32;
   if (bits == 64) DoubleToWords(copy);
   if (bits < 32) whole_words = ShrinkToWords(copy, 32 / bits);
-  if (whole_words) {
+  const OperandDataType unit = whole_words ? OperandDataType::kUint32 : descriptor.data_type();
+  std::optional<size_t> transposed = whole_words ? FindTransposed(copy) : std::nullopt;
+  if (transposed) {
+    FillTransposeCall(copy, *transposed, call);
+  } else if (HasQuads(copy, PerQuad(unit))) {
+    FillQuadCall(std::move(copy), unit, call);
+  } else if (whole_words) {
     FillWordCall(copy, call);
   } else {
     FillNarrowCall(copy, bits, call);

@@ -100,7 +100,9 @@ VkDescriptorBufferInfo BindingImpl::Describe(const BufferRef& buffer) const {
       break;
   }
   CHECK(whole != nullptr && buffer.offset + buffer.bytes <= whole->bytes());
-  return {whole->handle(), whole->offset() + buffer.offset, buffer.bytes};
+  // The last quad is read as a whole; memory is allocated in multiples of kBufferAlignment.
+  const uint64_t bytes = buffer.written ? buffer.bytes : AlignUp(buffer.bytes, kTexelBytes);
+  return {whole->handle(), whole->offset() + buffer.offset, bytes};
 }
 
 Status BindingImpl::Record() {

@@ -445,6 +445,10 @@ TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
       {{1, 2, 1, 3, 1, 2, 1, 2}, {2, 1, 3, 1, 2, 1, 2, 1}},
       {{2, 3, 2, 1, 2, 3, 1, 2}, {2, 3, 2, 1, 2, 3, 1, 2}},
       {{7, 33}, {7, 1}},
+      {{5, 32}, {5, 1}},
+      {{5, 32}, {32}},
+      {{1, 16}, {6, 16}},
+      {{3, 1, 16}, {4, 16}},
   };
   for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kFloat16,
                                OperandDataType::kInt64, OperandDataType::kInt8}) {
@@ -471,18 +475,21 @@ TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
 TEST(Where, AllTypes_ChooseWithBroadcasting) {
   for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kFloat16,
                                OperandDataType::kUint64, OperandDataType::kInt8}) {
-    HostTensor condition = HostTensor::Create(OperandDataType::kUint8, {3, 1, 5},
-                                              {0, 1, 2, 0, 255, 1, 1, 0, 0, 0, 0, 128, 0, 1, 1});
-    HostTensor a = Counting(type, {2, 5}, 1);
-    HostTensor b = Counting(type, {1}, 40);
-    HostTensor result = RunOne(OperatorKind::kWhere, {condition, a, b});
-    ASSERT_EQ(result.descriptor.shape(), (webidl::Shape{3, 2, 5}));
-    Values expected;
-    for (size_t i = 0; i < 30; ++i) {
-      long double chosen = condition.Values()[BroadcastIndex({3, 1, 5}, {3, 2, 5}, i)];
-      expected.push_back(chosen != 0 ? a.Values()[i % 10] : b.Values()[0]);
+    for (uint32_t width : {5u, 16u}) {
+      Values conditions;
+      for (uint32_t i = 0; i < 3 * width; ++i) conditions.push_back(i * i % 7 % 3 * 128 % 255);
+      HostTensor condition = HostTensor::Create(OperandDataType::kUint8, {3, 1, width}, conditions);
+      HostTensor a = Counting(type, {2, width}, 1);
+      HostTensor b = Counting(type, {1}, 40);
+      HostTensor result = RunOne(OperatorKind::kWhere, {condition, a, b});
+      ASSERT_EQ(result.descriptor.shape(), (webidl::Shape{3, 2, width}));
+      Values expected;
+      for (size_t i = 0; i < size_t{6} * width; ++i) {
+        long double chosen = conditions[BroadcastIndex({3, 1, width}, {3, 2, width}, i)];
+        expected.push_back(chosen != 0 ? a.Values()[i % (2 * width)] : b.Values()[0]);
+      }
+      ExpectClose(expected, result, 0);
     }
-    ExpectClose(expected, result, 0);
   }
 }
 

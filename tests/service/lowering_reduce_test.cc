@@ -152,11 +152,28 @@ TEST(LowerReduce, FloatOverEveryChoiceOfAxes_MatchesReference) {
   }
 }
 
+TEST(LowerReduce, RowsOfQuads_MatchReference) {
+  for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    HostTensor wide = RandomTensor(type, {70, 600}, 6);
+    HostTensor deep = RandomTensor(type, {3, 40, 4, 36}, 7);
+    for (OperatorKind kind : {OperatorKind::kReduceSum, OperatorKind::kReduceMin}) {
+      ExpectReduces(kind, wide, {{0}});
+      ExpectReduces(kind, wide, {{1}});
+      ExpectReduces(kind, deep, {{0, 2}});
+      ExpectReduces(kind, deep, {{1, 3}});
+      ExpectReduces(kind, deep, {{0, 1, 2}});
+    }
+  }
+}
+
 TEST(LowerReduce, EveryFloatOperation_MatchesReference) {
   for (OperandDataType type : {kFloat, kHalf}) {
     for (OperatorKind kind : kSumsOfAnySign) {
       ExpectReduces(kind, RandomTensor(type, {7, 5, 3}, 2), {{1}});
       ExpectReduces(kind, RandomTensor(type, {5, 77}, 3), {{1}}, true);
+      // Rows that are quads, along them and across.
+      ExpectReduces(kind, RandomTensor(type, {5, 80}, 3), {{1}}, true);
+      ExpectReduces(kind, RandomTensor(type, {3, 7, 8}, 3), {{1}});
     }
     HostTensor positive = RandomTensor(type, {5, 77}, 4);
     Values values = positive.Values();
@@ -473,6 +490,7 @@ TEST(LowerSoftmax, EveryAxis_MatchesReference) {
   for (OperandDataType type : {kFloat, kHalf}) {
     for (uint32_t axis : {0u, 1u, 2u}) ExpectSoftmax(RandomTensor(type, {3, 5, 7}, 34), axis);
     ExpectSoftmax(RandomTensor(type, {5, 77}, 35), 1);
+    ExpectSoftmax(RandomTensor(type, {5, 76}, 35), 1);
     ExpectSoftmax(RandomTensor(type, {77, 5}, 36), 0);
     ExpectSoftmax(RandomTensor(type, {1}, 37), 0);
   }

@@ -139,12 +139,17 @@ TEST(RegionCopy, NothingMoves_IsAnAlias) {
   EXPECT_EQ(builder.aliases().size(), 1u);
 }
 
+// Two rows of four bytes, from every third word on.
+RegionCopy RowsOfBytes(uint32_t source_offset, uint32_t result_offset) {
+  return {.dimensions = {{.size = 2, .strides = {12}}, {.size = 4, .strides = {1}}},
+          .source_offset = source_offset,
+          .result_offset = result_offset};
+}
+
 TEST(RegionCopy, AlignedBytes_MoveAsWords) {
   Graph graph;
   LoweringBuilder builder =
-      LowerCopy(graph, OperandDataType::kInt8, 24, 8,
-                {.dimensions = {{.size = 2, .strides = {12}}, {.size = 4, .strides = {1}}},
-                 .source_offset = 4});
+      LowerCopy(graph, OperandDataType::kInt8, 24, 24, RowsOfBytes(4, /*result_offset=*/4));
   ASSERT_EQ(builder.calls().size(), 1u);
   EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyWords);
   EXPECT_EQ(builder.calls()[0].invocations, 2u);
@@ -153,11 +158,33 @@ TEST(RegionCopy, AlignedBytes_MoveAsWords) {
 TEST(RegionCopy, UnalignedBytes_MoveOneByOne) {
   Graph graph;
   LoweringBuilder builder =
-      LowerCopy(graph, OperandDataType::kInt8, 24, 8,
-                {.dimensions = {{.size = 2, .strides = {12}}, {.size = 4, .strides = {1}}},
-                 .source_offset = 3});
+      LowerCopy(graph, OperandDataType::kInt8, 24, 24, RowsOfBytes(3, /*result_offset=*/4));
   ASSERT_EQ(builder.calls().size(), 1u);
   EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyNarrow);
+}
+
+TEST(RegionCopy, WholeResults_AreWrittenByQuads) {
+  for (uint32_t source_offset : {3u, 4u}) {
+    Graph graph;
+    LoweringBuilder builder = LowerCopy(graph, OperandDataType::kInt8, 24, 8,
+                                        RowsOfBytes(source_offset, /*result_offset=*/0));
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyQuads);
+    EXPECT_EQ(builder.calls()[0].invocations, 1u);
+  }
+}
+
+TEST(RegionCopy, ContiguousInAnotherDimension_MovesByBlocks) {
+  for (uint32_t rows : {8u, 6u}) {
+    Graph graph;
+    LoweringBuilder builder =
+        LowerCopy(graph, OperandDataType::kFloat32, 12 * rows, 12 * rows,
+                  {.dimensions = {{.size = 12, .strides = {1}}, {.size = rows, .strides = {12}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader,
+              rows == 8 ? shaders::ShaderId::kTranspose : shaders::ShaderId::kCopyQuads);
+    EXPECT_EQ(builder.calls()[0].invocations, rows == 8 ? 6u : 18u);
+  }
 }
 
 TEST(GetLowering, EveryOperator_HasARow) {
@@ -187,6 +214,10 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{3, 5, 7}, std::nullopt},
       {{2, 3, 4, 5}, {{0, 2, 1, 3}}},
       {{2, 3, 4, 8}, {{0, 2, 1, 3}}},
+      {{8, 12}, std::nullopt},
+      {{32, 4}, std::nullopt},
+      {{3, 16, 8}, {{0, 2, 1}}},
+      {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
       {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
       {{}, std::nullopt},
@@ -383,20 +414,56 @@ TEST(Pad, Modes_FillTheBorder) {
   }
 }
 
+// Borders around some dimensions of many, whose rows are quads or not.
+TEST(Pad, ManyDimensions_KeepTheirPlaces) {
+  struct Case {
+    Shape shape;
+    std::vector<uint32_t> before;
+    std::vector<uint32_t> after;
+  };
+  const Case cases[] = {
+      {{2, 3, 6, 5}, {0, 0, 1, 1}, {0, 0, 1, 2}},
+      {{2, 3, 6, 5}, {0, 0, 2, 0}, {0, 0, 0, 0}},
+      {{3, 2, 2, 14}, {1, 0, 0, 1}, {0, 0, 1, 1}},
+      {{2, 1, 2, 1, 3, 2}, {1, 0, 1, 1, 0, 1}, {0, 1, 0, 1, 1, 1}},
+      {{9}, {3}, {4}},
+  };
+  for (OperandDataType type : kByteTypes) {
+    for (const Case& test : cases) {
+      HostTensor operand = Pattern(type, test.shape);
+      HostTensor result =
+          RunOne(OperatorKind::kPad, {operand},
+                 webidl::PadAttributes{test.before, test.after, webidl::PaddingMode::kEdge, 0.0});
+      ExpectMoved(operand, result, [&](const Shape& to) {
+        Shape from(to.size());
+        for (size_t d = 0; d < to.size(); ++d) {
+          int64_t position = int64_t{to[d]} - test.before[d];
+          from[d] =
+              static_cast<uint32_t>(std::clamp<int64_t>(position, 0, int64_t{test.shape[d]} - 1));
+        }
+        return from;
+      });
+    }
+  }
+}
+
 TEST(Triangular, Diagonals_KeepOneSide) {
   for (OperandDataType type : kByteTypes) {
-    HostTensor operand = Pattern(type, {2, 4, 5});
-    Values values = operand.Values();
-    for (bool upper : {false, true}) {
-      for (int diagonal : {0, 1, -2, 100, -100, std::numeric_limits<int>::max(),
-                           std::numeric_limits<int>::min()}) {
-        HostTensor result = RunOne(OperatorKind::kTriangular, {operand},
-                                   webidl::TriangularAttributes{upper, diagonal});
-        Values kept = result.Values();
-        for (size_t i = 0; i < kept.size(); ++i) {
-          int64_t distance = static_cast<int64_t>(i % 5) - static_cast<int64_t>(i / 5 % 4);
-          bool keeps = upper ? distance >= diagonal : distance <= diagonal;
-          ASSERT_EQ(kept[i], keeps ? values[i] : 0) << upper << " " << diagonal << " " << i;
+    for (uint32_t columns : {5u, 16u}) {
+      HostTensor operand = Pattern(type, {2, 4, columns});
+      Values values = operand.Values();
+      for (bool upper : {false, true}) {
+        for (int diagonal : {0, 1, -2, 100, -100, std::numeric_limits<int>::max(),
+                             std::numeric_limits<int>::min()}) {
+          HostTensor result = RunOne(OperatorKind::kTriangular, {operand},
+                                     webidl::TriangularAttributes{upper, diagonal});
+          Values kept = result.Values();
+          for (size_t i = 0; i < kept.size(); ++i) {
+            int64_t distance =
+                static_cast<int64_t>(i % columns) - static_cast<int64_t>(i / columns % 4);
+            bool keeps = upper ? distance >= diagonal : distance <= diagonal;
+            ASSERT_EQ(kept[i], keeps ? values[i] : 0) << upper << " " << diagonal << " " << i;
+          }
         }
       }
     }

@@ -1,0 +1,55 @@
+// copy_words.comp where the region lies in the result as whole quads (four words), of elements of any
+// width: one invocation per quad.
+//
+// Parameters: 0 elements to copy; 1 rank of the source; 2 first element of the source; 3 first quad
+// of the result; 4..7 {quads of a run, multiplier, shift, quads between the starts of two runs};
+// from 12 dimensions (strided.glsl, stride .x of the source). Specialisation constants: 1 data type
+// of that width, 2 whether there is more than one run, 3 rank, 4 whether quads lie in rows, 5 access
+// to the source.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "tensor.glsl"
+
+layout(constant_id = 1) const uint kType = 3u;
+layout(constant_id = 2) const uint kManyRuns = 0u;
+layout(constant_id = 3) const uint kRank = 0u;
+layout(constant_id = 4) const uint kInRows = 0u;
+layout(constant_id = 5) const uint kAccess = 0u;
+
+#define STRIDED_RANK kRank
+#include "strided.glsl"
+
+READ_SLOT(1)
+READ_SLOT_WIDE(1)
+WRITE_SLOT(2)
+
+struct Source {
+  QuadOffsets places;
+  uvec4 quad;
+};
+
+uvec2 ElementOfSource(Source source, uint e, uint k) {
+  uint offset = OffsetsInQuad(source.places, e, kInRows != 0u, 3u, P(1)).x + P(2);
+  return OPERAND_ELEMENT(1, kType, kAccess, source.quad, k, offset);
+}
+
+void main() {
+  uint count = P(0);
+  uint words = WordsOf(kType, count);
+  uvec4 run = P4(1);
+  GRID_STRIDE_LOOP(i, (words + 3u) >> 2) {
+    uint position = i;
+    if (kManyRuns != 0u) {
+      uint row = Divide(i, run.xyz);
+      position = row * run.w + (i - row * run.x);
+    }
+    uint first = i << Log2PerQuad(kType);
+    Source source;
+    source.places = OffsetsOfQuad(first, 3u, P(1));
+    source.quad = PREPARE_OPERAND(1, kType, kAccess, source.places.offsets.x + P(2));
+    uvec4 bits;
+    COMPUTE_QUAD(bits, kType, first, count, source, ElementOfSource)
+    // Only the last quad may be short, and only where there is one run.
+    STORE_QUAD_BEFORE(2, P(3) + position, 4u * (P(3) + position - i) + words, bits)
+  }
+}
