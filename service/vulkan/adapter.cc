@@ -107,6 +107,9 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   FeatureChain present;
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
   present.texel_buffers = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  present.subgroup_shuffle =
+      (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
+      (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   ASSIGN_OR_RETURN(adapter.features, ChooseFeatures(present, options.disabled_features));
   if (adapter.features.texel_buffers) adapter.profile.variant = shaders::Variant::kTexelReads;
   std::string missing = MissingFeatures(adapter.features);

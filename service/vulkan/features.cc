@@ -15,6 +15,8 @@ constexpr FeatureRow kFeatures[] = {
      FEATURE(vulkan12.storageBuffer8BitAccess)},
     {"storageBuffer16BitAccess", "float16 tensors", true,
      FEATURE(vulkan11.storageBuffer16BitAccess)},
+    {"subgroup-shuffle", "matrix products share what invocations load", true,
+     FEATURE(subgroup_shuffle)},
     {"robustBufferAccess", "second line of defence behind the shaders' own bounds", true,
      FEATURE(core.features.robustBufferAccess)},
     {"robustBufferAccess2", "the same, exact to the byte", false,
@@ -45,6 +47,7 @@ FeatureChain& FeatureChain::operator=(const FeatureChain& other) {
   vulkan12 = other.vulkan12;
   robustness2 = other.robustness2;
   texel_buffers = other.texel_buffers;
+  subgroup_shuffle = other.subgroup_shuffle;
   // A copy must not point into what it was copied from.
   core.pNext = vulkan11.pNext = vulkan12.pNext = robustness2.pNext = nullptr;
   return *this;

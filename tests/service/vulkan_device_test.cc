@@ -22,11 +22,11 @@ TEST(Adapters, Listed_HaveNamesAndOrder) {
 TEST(Adapters, RequiredFeatureDisabled_IsNamedAsMissing) {
   KeepDriversLoaded();
   DeviceOptions options;
-  options.disabled_features = {"shaderInt64", "timelineSemaphore"};
+  options.disabled_features = {"subgroup-shuffle", "shaderInt64", "timelineSemaphore"};
   auto adapters = ListAdapters(options);
   ASSERT_TRUE(adapters.ok());
   ASSERT_FALSE(adapters->empty());
-  EXPECT_EQ(adapters->front().missing, "lacks timelineSemaphore, shaderInt64");
+  EXPECT_EQ(adapters->front().missing, "lacks timelineSemaphore, shaderInt64, subgroup-shuffle");
   auto device = Device::Open(0, options);
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().cause(), Cause::kNotSupported);
@@ -61,14 +61,40 @@ TEST(Features, OptionalOneDisabled_IsNotEnabled) {
   EXPECT_EQ(MissingFeatures(*without), "");
 }
 
+TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
+  KeepDriversLoaded();
+  DeviceOptions options;
+  options.disabled_features = {"texel-buffers"};
+  auto without = Device::Open(FirstUsableAdapter(options), options);
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ((*without)->impl().profile().variant, shaders::Variant::kStorageReads);
+  EXPECT_FALSE((*without)->impl().pipelines().set_layout().has_texels());
+  auto with = Device::Open((*without)->adapter().index, {});
+  ASSERT_TRUE(with.ok());
+  const bool llvmpipe = (*with)->adapter().name.find("llvmpipe") != std::string::npos;
+  EXPECT_EQ((*with)->impl().profile().variant,
+            llvmpipe ? shaders::Variant::kTexelReads : shaders::Variant::kStorageReads);
+}
+
+// What llvmpipe takes for another kind of view, and compiles again for.
+TEST(TexelViews, AnySize_IsOfOneKind) {
+  for (uint64_t bytes : {4ull, 16ull, 252ull, 256ull, 1024ull, 65532ull, 65536ull, 128ull << 20}) {
+    const uint64_t view = TexelViewBytes(bytes);
+    EXPECT_GE(view, bytes);
+    EXPECT_LE(view, bytes + 256 + kTexelBytes);
+    EXPECT_EQ(view % kTexelBytes, 0u);
+    EXPECT_NE(view & 0xff00, 0u) << bytes;
+  }
+}
+
 // What a module declares must be among what a device that we accept can do.
 TEST(Shaders, Capabilities_AreCoveredByRequiredFeatures) {
   const std::set<uint32_t> covered = {
-      1,                                     // Shader
-      11,                                    // Int64
-      46,                                    // SampledBuffer
-      61,   62,   63,   64,   65,   66, 67,  // GroupNonUniform*: every Vulkan 1.2 compute driver.
-      4433, 4434, 4448, 4449, 5345,          // 16- and 8-bit storage, memory model
+      1,                             // Shader
+      11,                            // Int64
+      46,                            // SampledBuffer
+      61,   65,                      // GroupNonUniform, GroupNonUniformShuffle
+      4433, 4434, 4448, 4449, 5345,  // 16- and 8-bit storage, memory model
   };
   for (uint32_t i = 0; i < shaders::kShaderCount * shaders::kVariantCount; ++i) {
     const auto id = static_cast<shaders::ShaderId>(i / shaders::kVariantCount);
