@@ -277,13 +277,8 @@ float Gelu(float x) {
 const uint kTwoOverPi[9] = uint[9](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
                                    0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u);
 
-// x = quadrant * pi / 2 + remainder (modulo 2 pi), |remainder| <= pi / 4, for finite x.
-float ReduceByHalfPi(float x, out int quadrant) {
-  if (abs(x) < 8192.0) {
-    float n = roundEven(x * 0.6366197723675814);
-    quadrant = int(n);
-    return ((x - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549790126404332e-08;
-  }
+// ReduceByHalfPi for |x| >= 8192.
+float ReduceLargeByHalfPi(float x, out int quadrant) {
   // |x| = m * 2^e. Only the 64 bits of 2 / pi from weight 2^(1 - e) on matter modulo 4 quadrants.
   uint bits = floatBitsToUint(x);
   uint m = (bits & 0x007fffffu) | 0x00800000u;
@@ -307,6 +302,18 @@ float ReduceByHalfPi(float x, out int quadrant) {
   if ((bits >> 31) != 0u) {
     quadrant = -quadrant;
     remainder = -remainder;
+  }
+  return remainder;
+}
+
+// x = quadrant * pi / 2 + remainder (modulo 2 pi), |remainder| <= pi / 4, for finite x.
+float ReduceByHalfPi(float x, out int quadrant) {
+  float n = roundEven(clamp(x, -8192.0, 8192.0) * 0.6366197723675814);
+  quadrant = int(n);
+  float remainder = ((x - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549790126404332e-08;
+  // A loop of one turn: llvmpipe runs both sides of a branch, and skips loops.
+  for (bool is_large = abs(x) >= 8192.0; is_large; is_large = false) {
+    remainder = ReduceLargeByHalfPi(x, quadrant);
   }
   return remainder;
 }
