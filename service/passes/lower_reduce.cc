@@ -156,7 +156,7 @@ ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, bool share
   };
   const std::span<const StridedDimension> kept(reduction.kept);
   const std::span<const StridedDimension> reduced(reduction.reduced);
-  if (shares_row && reduced.size() == 1 && contiguous(reduced[0]) && aligned(kept)) {
+  if (reduced.size() == 1 && contiguous(reduced[0]) && aligned(kept)) {
     return ReduceQuads::kAlongRow;
   }
   if (!shares_row && contiguous(kept.back()) && aligned(kept.first(kept.size() - 1)) &&
@@ -171,7 +171,10 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   const OperandDescriptor& result = builder.descriptor(result_value);
   auto outputs = NarrowCast<uint32_t>(ElementsOf(reduction.kept));
   auto length = NarrowCast<uint32_t>(ElementsOf(reduction.reduced));
-  bool shares_row = SharesRow(length, outputs, reduction.reduced.back().strides[0]);
+  // Of many short rows each is done before a workgroup has met to fold it.
+  const bool many_short_rows = length < 256 && outputs >= 512;
+  const bool shares_row =
+      !many_short_rows && SharesRow(length, outputs, reduction.reduced.back().strides[0]);
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
   const ReduceQuads quads = QuadsOf(reduction, input.data_type(), shares_row);

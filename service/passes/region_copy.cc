@@ -119,7 +119,7 @@ std::optional<size_t> FindTransposed(const RegionCopy& copy) {
   bool aligned = copy.run_stride == 0 && copy.result_offset % 4 == 0 &&
                  copy.source_offset % 4 == 0 && dimensions.back().size % 4 == 0;
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    if (dimensions[d].strides[0] == 1 && dimensions[d].size % 4 == 0) {
+    if (!contiguous && dimensions[d].strides[0] == 1 && dimensions[d].size % 4 == 0) {
       contiguous = d;
     } else {
       aligned = aligned && dimensions[d].strides[0] % 4 == 0;
