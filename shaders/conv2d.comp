@@ -11,7 +11,7 @@
 // the height and from 9 on the width (window.glsl); from 12 on the dimensions of the units
 // (strided.glsl; x: pixel, y: offset of the input, z: first output channel, w: offset of the
 // result). Specialisation constants: 1 data type, 2 whether transposed, 3 whether there is a bias,
-// 4 rank.
+// 4 rank, 5 whether a group has so few input channels that a plain loop does.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -20,6 +20,7 @@ layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kTransposed = 0u;
 layout(constant_id = 3) const uint kHasBias = 0u;
 layout(constant_id = 4) const uint kRank = 0u;
+layout(constant_id = 5) const uint kIsShallow = 0u;
 #define STRIDED_RANK kRank
 
 #include "strided.glsl"
@@ -80,13 +81,20 @@ void ComputeUnit(uint unit) {
       // Sums of one tap are kept apart, so that rounding errors grow slower than the count.
       float part[CHANNELS];
       [[unroll]] for (uint i = 0u; i < CHANNELS; ++i) part[i] = 0.0;
-      LONG_LOOP(c, 0u, depth, 1u) {
-        float x = LOAD(1, kType, from + c * input_strides.x);
-        uint weight = tap + c * filter_strides.z;
-        [[unroll]] for (uint i = 0u; i < CHANNELS; ++i) {
-          part[i] = fma(x, LOAD(2, kType, filters[i] + weight), part[i]);
-        }
+#define ADD_CHANNEL(c)                                                     \
+  {                                                                        \
+    float x = LOAD(1, kType, from + (c) * input_strides.x);                \
+    uint weight = tap + (c) * filter_strides.z;                            \
+    [[unroll]] for (uint i = 0u; i < CHANNELS; ++i) {                      \
+      part[i] = fma(x, LOAD(2, kType, filters[i] + weight), part[i]);      \
+    }                                                                      \
+  }
+      if (kIsShallow != 0u) {
+        for (uint c = 0u; c < depth; ++c) ADD_CHANNEL(c)
+      } else {
+        LONG_LOOP(c, 0u, depth, 1u) ADD_CHANNEL(c)
       }
+#undef ADD_CHANNEL
       [[unroll]] for (uint i = 0u; i < CHANNELS; ++i) sums[i] += part[i];
     }
   }

@@ -4,7 +4,8 @@
 // Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of a row and a
 // column of the input; from uvec4 1 on {width of the result, as divisor}; from 2 on the height and
 // from 5 on the width (window.glsl); from 8 on the dimensions of the result (strided.glsl; x:
-// pixel, y: offset of the input). Specialisation constants: 1 operation, 2 data type, 3 rank.
+// pixel, y: offset of the input). Specialisation constants: 1 operation, 2 data type, 3 rank, 4
+// whether windows are so narrow that a plain loop does.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -12,6 +13,7 @@
 layout(constant_id = 1) const uint kOperation = 0u;
 layout(constant_id = 2) const uint kType = 0u;
 layout(constant_id = 3) const uint kRank = 0u;
+layout(constant_id = 4) const uint kIsNarrow = 0u;
 #define STRIDED_RANK kRank
 
 #include "arithmetic.glsl"
@@ -68,10 +70,17 @@ uvec2 ComputeElement(uint e) {
     uint from = place.y + y * P(2) + WindowStart(kWidth, column) * P(3);
     // Sums of one row are kept apart, so that rounding errors grow slower than the count.
     VALUE part = Identity();
-    LONG_LOOP(kx, column_taps.x, column_taps.y, 1u) {
-      VALUE x = LOAD(1, kType, from + kx * step);
-      part = Combine(part, kOperation == kPoolL2 ? x * x : x);
+#define ADD_TAP(kx)                                            \
+  {                                                            \
+    VALUE x = LOAD(1, kType, from + (kx) * step);              \
+    part = Combine(part, kOperation == kPoolL2 ? x * x : x);   \
+  }
+    if (kIsNarrow != 0u) {
+      for (uint kx = column_taps.x; kx < column_taps.y; ++kx) ADD_TAP(kx)
+    } else {
+      LONG_LOOP(kx, column_taps.x, column_taps.y, 1u) ADD_TAP(kx)
     }
+#undef ADD_TAP
     total = Combine(total, part);
   }
   uvec2 counts = uvec2(row_taps.y - min(row_taps.x, row_taps.y),

@@ -96,6 +96,11 @@ uint64_t TapsMax(const Axis& axis, bool transposed) {
   return std::min<uint64_t>(axis.window, DivideRoundingUp<uint64_t>(reach, axis.dilation));
 }
 
+// Iterations over `count` things by a plain loop where they are few, else by LONG_LOOP.
+uint64_t LoopsOver(uint64_t count) {
+  return count < kLongLoopUnroll ? count : DivideRoundingUp<uint64_t>(count, kLongLoopUnroll);
+}
+
 // What convolutions and their transposed form have in common.
 struct Convolution {
   bool transposed = false;
@@ -282,8 +287,8 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
 
   uint64_t rows = TapsMax(convolution.height, convolution.transposed);
   uint64_t columns = TapsMax(convolution.width, convolution.transposed);
-  uint64_t loops =
-      rows * (1 + columns * (1 + DivideRoundingUp(convolution.input_channels, kLongLoopUnroll)));
+  bool is_shallow = convolution.input_channels < kLongLoopUnroll;
+  uint64_t loops = rows * (1 + columns * (1 + LoopsOver(convolution.input_channels)));
   if (loops > kInvocationIterationsMax) {
     return NotSupportedError(
         "the filter ({} by {} taps of {} channels) is larger than a kernel loops over", rows,
@@ -293,7 +298,7 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   LoweredCall call;
   call.shader = block == 1 ? ShaderId::kConv2dChannel : ShaderId::kConv2dChannels;
   call.specialization = {static_cast<uint32_t>(input.data_type()), convolution.transposed, has_bias,
-                         RankConstant(units)};
+                         RankConstant(units), is_shallow};
   // The module declares slot 4, so something must be bound there.
   call.buffers = {{node.operands[0], false},
                   {node.operands[1], false},
@@ -313,6 +318,57 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   AppendDimensions(units, call.parameters);
   call.invocations = unit_count;
   call.cost = unit_count * std::max(loops, rows * columns * convolution.input_channels * block);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+// Whether depthwise_conv2d.comp can: a channel in, a channel out, in lines that it takes by fours.
+bool IsDepthwise(const Convolution& convolution) {
+  return convolution.input_channels == 1 && convolution.output_channels == 1 &&
+         (convolution.layout == InputOperandLayout::kNchw || convolution.groups % 4 == 0);
+}
+
+Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
+                        LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const Image output = ReadImage(result.shape(), convolution.layout);
+  const Image strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
+  const bool has_bias = node.operands[2] != kNoValue;
+  const bool channels_last = convolution.layout == InputOperandLayout::kNhwc;
+  const uint64_t rows = TapsMax(convolution.height, /*transposed=*/false);
+  const uint64_t columns = convolution.width.window;
+  const uint64_t loops = rows * (1 + columns);
+  if (loops > kInvocationIterationsMax) {
+    return NotSupportedError("the filter ({} by {} taps) is larger than a kernel loops over", rows,
+                             columns);
+  }
+  const uint32_t line = channels_last ? output.channel : output.column;
+  const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
+  const uint64_t units = result.element_count() / line * fours;
+
+  LoweredCall call;
+  call.shader = ShaderId::kDepthwiseConv2d;
+  // Taps lie a multiple of four apart where channels are what lies together.
+  call.specialization = {static_cast<uint32_t>(input.data_type()), channels_last, has_bias,
+                         line % 4 == 0, channels_last && convolution.filter_group == 1};
+  // The module declares slot 4, so something must be bound there.
+  call.buffers = {{node.operands[0], false},
+                  {node.operands[1], false},
+                  {node.results[0], true},
+                  {has_bias ? node.operands[2] : node.operands[0], false}};
+  call.parameters = {NarrowCast<uint32_t>(units), line, 0, 0};
+  AppendDivisor(fours, call.parameters);
+  AppendDivisor(channels_last ? output.column : output.row, call.parameters);
+  AppendDivisor(channels_last ? output.row : output.channel, call.parameters);
+  call.parameters.insert(
+      call.parameters.end(),
+      {strides.batch, strides.channel, strides.row, strides.column, convolution.filter_group,
+       convolution.filter_row, convolution.filter_column, 0});
+  AppendAxis(convolution.height, call.parameters);
+  AppendAxis(convolution.width, call.parameters);
+  call.invocations = units;
+  call.cost = units * std::max(loops, 4 * rows * columns);
   builder.AddCall(std::move(call));
   return {};
 }
@@ -385,7 +441,8 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   convolution.filter_group = convolution.output_channels * convolution.filter_output;
   TRY(NormalizeAxis(convolution.height, convolution.height.output));
   TRY(NormalizeAxis(convolution.width, convolution.width.output));
-  // A depthwise group has one channel: nothing to share.
+  if (IsDepthwise(convolution)) return AddDepthwiseCall(convolution, node, builder);
+  // A group with one channel out has nothing to share.
   if (convolution.output_channels == 1) return AddConvolutionCall(convolution, node, builder);
   Product product = IsPixelProduct(convolution)
                         ? MakePixelProduct(convolution, node, builder)
@@ -426,7 +483,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
 
   uint64_t rows = TapsMax(height, /*transposed=*/false);
   uint64_t columns = TapsMax(width, /*transposed=*/false);
-  uint64_t loops = rows * (1 + DivideRoundingUp<uint64_t>(columns, kLongLoopUnroll));
+  uint64_t loops = rows * (1 + LoopsOver(columns));
   uint64_t units = StoreUnits(result);
   auto elements = NarrowCast<uint32_t>(result.element_count());
   // An invocation computes all elements of a word.
@@ -446,7 +503,8 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   LoweredCall call;
   call.shader = PoolShader(input.data_type());
   call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
-                         static_cast<uint32_t>(input.data_type()), RankConstant(dimensions)};
+                         static_cast<uint32_t>(input.data_type()), RankConstant(dimensions),
+                         columns < kLongLoopUnroll};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {elements, static_cast<uint32_t>(dimensions.size()), strides.row,
                      strides.column};

@@ -234,6 +234,27 @@ TEST(LowerConv2d, Depthwise_MatchesReference) {
   }
 }
 
+TEST(LowerConv2d, DepthwiseByFours_MatchReference) {
+  std::mt19937 random(7);
+  for (uint32_t turn = 0; turn < 32; ++turn) {
+    Conv2dAttributes attributes;
+    attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 2 % 4);
+    attributes.groups = 4 * Pick(random, 1, 3);
+    if (turn % 3 != 0)
+      attributes.padding =
+          List{Pick(random, 0, 4), Pick(random, 0, 4), Pick(random, 0, 4), Pick(random, 0, 4)};
+    if (turn % 5 != 0) attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 3)};
+    if (turn % 7 != 0) attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 3)};
+    // Lines that are a multiple of four, and such that are not.
+    Shape input = {Pick(random, 1, 2), attributes.groups, Pick(random, 7, 13),
+                   turn % 4 == 0 ? 16 : Pick(random, 7, 13)};
+    Shape filter = {attributes.groups, 1, Pick(random, 1, 3), Pick(random, 1, 3)};
+    ExpectConvolves(attributes, turn % 8 < 4 ? kHalf : kFloat, input, filter, turn % 3 == 0,
+                    100 * turn);
+  }
+}
+
 TEST(LowerConv2d, PointwiseOfManyChannels_MatchesReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     Conv2dAttributes attributes{.input_layout = layout};
