@@ -272,13 +272,13 @@ TEST_F(Fusion, MatmulOfQuantisedBlocks_IsOneKernel) {
         uint32_t columns;
         uint32_t block;
       };
-      for (auto [rows, columns, block] :
-           {Case{1, 5, 8}, Case{1, 64, 32}, Case{6, 5, 16}, Case{6, 64, 32}}) {
+      for (const Case& test : {Case{1, 5, 8}, Case{1, 64, 32}, Case{6, 5, 16}, Case{6, 64, 32}}) {
         SCOPED_TRACE(testing::Message()
                      << webidl::ToString(weights) << ", " << webidl::ToString(type) << ", M "
-                     << rows << ", block " << block << ", N " << columns);
+                     << test.rows << ", N " << test.columns << ", block " << test.block);
         ExpectKernels(1, [&](Net& net) {
-          net.Out(AddBlockMatmul(net, net.In(type, {rows, 96}), weights, columns, block));
+          Operand x = net.In(type, {test.rows, 96});
+          net.Out(AddBlockMatmul(net, x, weights, test.columns, test.block));
         });
       }
     }
