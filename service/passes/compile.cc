@@ -23,11 +23,21 @@ void LoweringBuilder::AddAlias(ValueId result, ValueId source) {
   aliases_.push_back({result, source, calls_.size()});
 }
 
-Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options) {
+void LoweringBuilder::AddUpdate(ValueId result, ValueId source) {
+  CHECK(graph_.values[result].descriptor.byte_length() ==
+        graph_.values[source].descriptor.byte_length());
+  updates_.push_back({result, source, calls_.size()});
+}
+
+Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));
   }
   if (options.fusion) Fuse(graph);
+  return {};
+}
+
+Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
   LoweringBuilder lowered(graph);
   for (const Node& node : graph.nodes) {
     bool is_macro = !std::holds_alternative<std::monostate>(node.macro);
@@ -46,7 +56,13 @@ Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options) {
       if (call.label.empty()) call.label = NodeName(node);
     }
   }
-  return PlanMemory(graph, std::move(lowered), options.guard_bytes);
+  return PlanMemory(graph, std::move(lowered), options);
+}
+
+Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options,
+                                   const PlanOptions& plan_options) {
+  TRY(OptimizeGraph(graph, options));
+  return PlanGraph(std::move(graph), plan_options);
 }
 
 }  // namespace webnnd::service

@@ -26,6 +26,11 @@ struct CompileOptions {
   bool constant_folding = true;
   // Without one, nothing is folded.
   ConstantEvaluator* evaluator = nullptr;
+};
+
+struct PlanOptions {
+  // Each input and each output at most once; the two of an alias have the same byte length.
+  std::vector<TensorAlias> aliases;
   // Not 0: every intermediate has memory of its own with so many bytes behind it that no kernel may
   // touch. For tests, which look whether one did.
   uint64_t guard_bytes = 0;
@@ -37,8 +42,15 @@ struct CompiledGraph {
   std::vector<uint32_t> constant_buffers;
 };
 
+// The part that no plan differs in: folds constants and fuses operators.
+Status OptimizeGraph(Graph& graph, const CompileOptions& options);
+
 // NotSupported when an operator has no kernel. The graph is consumed.
-Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options);
+Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options);
+
+// One after the other.
+Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options,
+                                   const PlanOptions& plan_options = {});
 
 }  // namespace webnnd::service
 

@@ -95,11 +95,6 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   builder.AddCall(std::move(write));
 }
 
-// A copy of operand 0 that the calls after it may change.
-void AddInputCopy(const Node& node, LoweringBuilder& builder) {
-  builder.AddCall(MakeCopyCall(builder.graph(), node.results[0], node.operands[0]));
-}
-
 }  // namespace
 
 Status LowerGather(const Node& node, LoweringBuilder& builder) {
@@ -198,7 +193,7 @@ Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(auto places,
                    OperandDescriptor::Create(OperandDataType::kUint32,
                                              std::span<const uint32_t>(result.shape())));
-  AddInputCopy(node, builder);
+  builder.AddUpdate(node.results[0], node.operands[0]);
   AddScatterCalls(node, std::move(prototype), units, rows, RankConstant(dimensions), places,
                   builder);
   return {};
@@ -218,7 +213,7 @@ Status LowerScatterNd(const Node& node, LoweringBuilder& builder) {
   AppendCoordinates(shape, coordinates, /*unit=*/1, prototype.parameters);
   ASSIGN_OR_RETURN(auto places, OperandDescriptor::Create(OperandDataType::kUint32,
                                                           shape.subspan(0, coordinates)));
-  AddInputCopy(node, builder);
+  builder.AddUpdate(node.results[0], node.operands[0]);
   AddScatterCalls(node, std::move(prototype), units, rows, /*rank=*/1, places, builder);
   return {};
 }

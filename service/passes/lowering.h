@@ -50,19 +50,26 @@ class LoweringBuilder {
   // kernel runs where the planner can give both the same memory; else it inserts a copy.
   void AddAlias(ValueId result, ValueId source);
 
+  // Declares that `result` begins as the bytes of `source`, some of which the calls that are added
+  // next overwrite: the planner gives both the same memory where nobody needs the old bytes, and
+  // inserts a copy where somebody does.
+  void AddUpdate(ValueId result, ValueId source);
+
   struct Alias {
     ValueId result;
     ValueId source;
-    size_t call_index;  // The alias takes effect before this call.
+    size_t call_index;  // The alias, or the update, takes effect before this call.
   };
   std::vector<LoweredCall>& calls() { return calls_; }
   const std::vector<LoweredCall>& calls() const { return calls_; }
   const std::vector<Alias>& aliases() const { return aliases_; }
+  const std::vector<Alias>& updates() const { return updates_; }
 
  private:
   Graph& graph_;
   std::vector<LoweredCall> calls_;
   std::vector<Alias> aliases_;
+  std::vector<Alias> updates_;
 };
 
 using LowerFunction = Status (*)(const Node& node, LoweringBuilder& builder);

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "base/limits.h"
+#include "service/passes/placement.h"
 
 namespace webnnd::service {
 namespace {
@@ -14,38 +15,6 @@ namespace {
 uint64_t BufferBytes(const webidl::OperandDescriptor& descriptor) {
   return AlignUp<uint64_t>(descriptor.byte_length(), 4);
 }
-
-// Where the bytes of a value are. Values that alias each other have one root.
-class Placement {
- public:
-  Placement(const Graph& graph, const std::vector<LoweringBuilder::Alias>& aliases)
-      : graph_(graph), root_(graph.values.size()), output_of_root_(graph.values.size(), kNoValue) {
-    for (ValueId value = 0; value < root_.size(); ++value) root_[value] = value;
-    // Sources come before results, so one pass finds the roots.
-    for (const auto& alias : aliases) root_[alias.result] = root_[alias.source];
-  }
-
-  ValueId root(ValueId value) const { return root_[value]; }
-
-  // Lets the root of output `index` live in the output's tensor; false when it lives elsewhere.
-  bool PlaceInOutput(uint32_t index) {
-    ValueId root = root_[graph_.outputs[index].value];
-    if (graph_.values[root].kind != Value::Kind::kResult) return false;
-    if (output_of_root_[root] != kNoValue) return false;
-    output_of_root_[root] = index;
-    return true;
-  }
-
-  bool InArena(ValueId root) const {
-    return graph_.values[root].kind == Value::Kind::kResult && output_of_root_[root] == kNoValue;
-  }
-  uint32_t output_of_root(ValueId root) const { return output_of_root_[root]; }
-
- private:
-  const Graph& graph_;
-  std::vector<ValueId> root_;
-  std::vector<uint32_t> output_of_root_;
-};
 
 struct Interval {
   ValueId root = kNoValue;
@@ -193,20 +162,17 @@ void PlaceBarriers(std::vector<KernelCall>& calls) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, LoweringBuilder lowered, uint64_t guard_bytes)
+  Planner(const Graph& graph, LoweringBuilder lowered, const PlanOptions& options)
       : graph_(graph),
         lowered_(std::move(lowered)),
-        guard_bytes_(guard_bytes),
-        placement_(graph, lowered_.aliases()) {}
+        guard_bytes_(options.guard_bytes),
+        placement_(graph, lowered_, options.aliases) {}
 
   Result<CompiledGraph> Run() {
-    for (uint32_t i = 0; i < graph_.outputs.size(); ++i) {
-      if (!placement_.PlaceInOutput(i)) copied_outputs_.push_back(i);
-    }
     std::vector<Interval> intervals = FindLiveIntervals(graph_, placement_, lowered_.calls());
     // What an output copies from must live to the end.
-    for (uint32_t index : copied_outputs_) {
-      ValueId root = placement_.root(graph_.outputs[index].value);
+    for (const Placement::Copy& copy : placement_.copied_outputs()) {
+      ValueId root = placement_.root(copy.value);
       for (Interval& interval : intervals) {
         if (interval.root == root) interval.last_call = lowered_.calls().size();
       }
@@ -231,8 +197,8 @@ class Planner {
       }
       AddCall(std::move(call), std::move(buffers));
     }
-    for (uint32_t index : copied_outputs_) TRY(CopyOutput(index));
-    compiled_.plan.copy_count = static_cast<uint32_t>(copied_outputs_.size());
+    for (const Placement::Copy& copy : placement_.copied_outputs()) TRY(CopyOutput(copy));
+    compiled_.plan.copy_count = static_cast<uint32_t>(placement_.copied_outputs().size());
     for (const Graph::Input& input : graph_.inputs) {
       compiled_.plan.input_bytes.push_back(BufferBytes(graph_.values[input.value].descriptor));
     }
@@ -261,16 +227,16 @@ class Planner {
                                     false, call.cost, std::move(call.label)});
   }
 
-  Status CopyOutput(uint32_t index) {
-    ValueId value = graph_.outputs[index].value;
+  Status CopyOutput(const Placement::Copy& copy) {
+    ValueId value = copy.value;
     uint64_t bytes = BufferBytes(graph_.values[value].descriptor);
     if (bytes > limits::kBindingBytesMax) {
       return NotSupportedError("the output ({}, {} bytes) is larger than a kernel can copy ({})",
-                               graph_.outputs[index].name, bytes, limits::kBindingBytesMax);
+                               graph_.outputs[copy.output].name, bytes, limits::kBindingBytesMax);
     }
     LoweredCall call = MakeCopyCall(graph_, value, value);
     AddCall(std::move(call),
-            {Refer(value, false), {BufferSpace::kOutput, index, 0, bytes, /*written=*/true}});
+            {Refer(value, false), {BufferSpace::kOutput, copy.output, 0, bytes, /*written=*/true}});
     return {};
   }
 
@@ -278,6 +244,9 @@ class Planner {
     ValueId root = placement_.root(value);
     uint64_t bytes = BufferBytes(graph_.values[value].descriptor);
     const Value& place = graph_.values[root];
+    if (uint32_t output = placement_.output_of_root(root); output != Placement::kNone) {
+      return {BufferSpace::kOutput, output, 0, bytes, written};
+    }
     switch (place.kind) {
       case Value::Kind::kInput:
         CHECK(!written);
@@ -288,10 +257,7 @@ class Planner {
       case Value::Kind::kResult:
         break;
     }
-    if (placement_.InArena(root)) {
-      return {BufferSpace::kArena, 0, arena_offset_.at(root), bytes, written};
-    }
-    return {BufferSpace::kOutput, placement_.output_of_root(root), 0, bytes, written};
+    return {BufferSpace::kArena, 0, arena_offset_.at(root), bytes, written};
   }
 
   // The plan's index of a constant; constants with one buffer share it.
@@ -310,7 +276,6 @@ class Planner {
   LoweringBuilder lowered_;
   uint64_t guard_bytes_;
   Placement placement_;
-  std::vector<uint32_t> copied_outputs_;
   std::map<ValueId, uint64_t> arena_offset_;
   std::map<uint32_t, uint32_t> plan_constant_of_buffer_;
   CompiledGraph compiled_;
@@ -319,8 +284,8 @@ class Planner {
 }  // namespace
 
 Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered,
-                                 uint64_t guard_bytes) {
-  return Planner(graph, std::move(lowered), guard_bytes).Run();
+                                 const PlanOptions& options) {
+  return Planner(graph, std::move(lowered), options).Run();
 }
 
 }  // namespace webnnd::service

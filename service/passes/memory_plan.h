@@ -7,11 +7,13 @@
 
 namespace webnnd::service {
 
-// Aliases share memory; an output is written in place where it can be, else copied at the end.
+// Aliases share memory; an output is written in place where it can be, else copied at the end. So
+// is an update: where the old bytes are still needed, it gets a copy of them. Where an output's
+// tensor is that of an input, all that reads the input reads what it was before the dispatch.
 // Intermediates live in one arena, and two share bytes when they are not alive at the same time, or
 // never, with `guard_bytes` behind each, where that is not 0.
 Result<CompiledGraph> PlanMemory(const Graph& graph, LoweringBuilder lowered,
-                                 uint64_t guard_bytes = 0);
+                                 const PlanOptions& options = {});
 
 }  // namespace webnnd::service
 

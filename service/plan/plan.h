@@ -56,6 +56,13 @@ struct KernelCall {
   std::string label;
 };
 
+// An input and an output of the graph whose tensors a binding makes one (DESIGN section 7).
+struct TensorAlias {
+  uint32_t input = 0;
+  uint32_t output = 0;
+  friend auto operator<=>(const TensorAlias&, const TensorAlias&) = default;
+};
+
 struct Plan {
   std::vector<KernelCall> calls;
   // The last so many calls only copy values into outputs that could not be written in place.

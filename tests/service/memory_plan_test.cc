@@ -41,11 +41,23 @@ class PlanBuilder {
     lowered_.AddAlias(result, source);
     return result;
   }
+  // A call that overwrites a part of `source`, which reads `operands`.
+  ValueId Update(ValueId source, std::vector<ValueId> operands) {
+    ValueId result = Result(graph_.values[source].descriptor.shape()[0]);
+    lowered_.AddUpdate(result, source);
+    LoweredCall call;
+    for (ValueId operand : operands) call.buffers.push_back({operand, false});
+    call.buffers.push_back({result, true});
+    lowered_.AddCall(std::move(call));
+    return result;
+  }
+  void AliasTensors(uint32_t input, uint32_t output) { aliases_.push_back({input, output}); }
+  const std::vector<TensorAlias>& tensor_aliases() const { return aliases_; }
   void Output(ValueId value) {
     graph_.outputs.push_back({"o" + std::to_string(graph_.outputs.size()), value});
   }
   CompiledGraph Plan() {
-    auto compiled = PlanMemory(graph_, lowered_);
+    auto compiled = PlanMemory(graph_, lowered_, {.aliases = aliases_});
     EXPECT_TRUE(compiled.ok()) << compiled.error().ToString();
     return std::move(*compiled);
   }
@@ -62,6 +74,7 @@ class PlanBuilder {
 
   Graph graph_;
   LoweringBuilder lowered_{graph_};
+  std::vector<TensorAlias> aliases_;
 };
 
 // Runs a plan on memory whose words hold the value that was written there, and nothing where
@@ -70,8 +83,13 @@ class PlanBuilder {
 class Simulation {
  public:
   Simulation(const PlanBuilder& builder, const std::vector<LoweredCall>& calls,
-             const std::vector<LoweringBuilder::Alias>& aliases, const CompiledGraph& compiled)
-      : graph_(builder.graph()), calls_(calls), plan_(compiled.plan) {
+             const std::vector<LoweringBuilder::Alias>& aliases,
+             const std::vector<LoweringBuilder::Alias>& updates, const CompiledGraph& compiled)
+      : graph_(builder.graph()),
+        calls_(calls),
+        updates_(updates),
+        tensor_aliases_(builder.tensor_aliases()),
+        plan_(compiled.plan) {
     std::map<uint32_t, ValueId> first_of_buffer;
     for (ValueId value = 0; value < graph_.values.size(); ++value) {
       root_.push_back(value);
@@ -96,27 +114,31 @@ class Simulation {
   }
 
   void Run() {
-    for (size_t i = 0; i < calls_.size(); ++i) {
-      const KernelCall& call = plan_.calls[i];
+    size_t at = 0;  // In the plan, which may have copies between the calls.
+    while (at < plan_.calls.size() && plan_.calls[at].label == "keep") RunCopy(at++);
+    auto update = updates_.begin();
+    for (size_t i = 0; i < calls_.size(); ++i, ++at) {
+      for (; update != updates_.end() && update->call_index == i; ++update) {
+        RunUpdate(*update, at);
+      }
+      const KernelCall& call = plan_.calls[at];
       ASSERT_EQ(call.buffers.size(), calls_[i].buffers.size());
-      CheckBarrier(i);
+      CheckBarrier(at);
       for (bool writes : {false, true}) {
         for (size_t b = 0; b < call.buffers.size(); ++b) {
           if (call.buffers[b].written != writes) continue;
           ValueId value = root_[calls_[i].buffers[b].value];
-          writes ? Fill(call.buffers[b], value) : Expect(call.buffers[b], value, i);
+          writes ? Fill(call.buffers[b], value) : Expect(call.buffers[b], value, at);
         }
       }
     }
     // The copies of outputs that could not be written in place.
-    for (size_t i = calls_.size(); i < plan_.calls.size(); ++i) {
-      const KernelCall& copy = plan_.calls[i];
-      ASSERT_EQ(copy.buffers.size(), 2u);
-      ASSERT_TRUE(copy.buffers[1].written);
-      CheckBarrier(i);
+    EXPECT_EQ(plan_.calls.size() - at, plan_.copy_count);
+    for (; at < plan_.calls.size(); ++at) {
+      const KernelCall& copy = plan_.calls[at];
+      RunCopy(at);
       ValueId value = root_[graph_.outputs[copy.buffers[1].index].value];
-      Expect(copy.buffers[0], value, i);
-      Fill(copy.buffers[1], value);
+      Expect(copy.buffers[1], value, at);
     }
     for (uint32_t i = 0; i < graph_.outputs.size(); ++i) {
       ValueId value = graph_.outputs[i].value;
@@ -127,7 +149,48 @@ class Simulation {
  private:
   using Word = std::tuple<BufferSpace, uint32_t, uint64_t>;
 
+  bool IsCopy(size_t at) const { return plan_.calls[at].label == "copy"; }
+
+  // Copies whatever value is there.
+  void RunCopy(size_t at) {
+    const KernelCall& copy = plan_.calls[at];
+    ASSERT_EQ(copy.buffers.size(), 2u);
+    ASSERT_TRUE(copy.buffers[1].written);
+    CheckBarrier(at);
+    ASSERT_TRUE(memory_.contains(WordAt(copy.buffers[0], 0)));
+    ValueId value = memory_[WordAt(copy.buffers[0], 0)];
+    Expect(copy.buffers[0], value, at);
+    Fill(copy.buffers[1], value);
+  }
+
+  // From here on the result is in its place: that of a copy of the source, or the source's own, and
+  // then the source is nowhere any more.
+  void RunUpdate(const LoweringBuilder::Alias& update, size_t& at) {
+    const ValueId source = root_[update.source];
+    const ValueId result = root_[update.result];
+    const bool copied = IsCopy(at) && memory_[WordAt(plan_.calls[at].buffers[0], 0)] == source;
+    if (copied) {
+      RunCopy(at);
+      Fill(plan_.calls[at++].buffers[1], result);
+      return;
+    }
+    // In the tests, the next call is the one that overwrites a part.
+    const BufferRef& place = plan_.calls[at].buffers.back();
+    Expect(place, source, at);
+    Fill(place, result);
+  }
+
   uint64_t Bytes(ValueId value) const { return graph_.values[value].descriptor.byte_length(); }
+
+  // One tensor is one memory, whatever it is bound as.
+  Word WordAt(const BufferRef& place, uint64_t at) const {
+    for (const TensorAlias& alias : tensor_aliases_) {
+      if (place.space == BufferSpace::kInput && place.index == alias.input) {
+        return {BufferSpace::kOutput, alias.output, place.offset + at};
+      }
+    }
+    return {place.space, place.index, place.offset + at};
+  }
 
   void Fill(const BufferRef& place, ValueId value) {
     EXPECT_EQ(place.offset % kBufferAlignment, 0u);
@@ -135,13 +198,13 @@ class Simulation {
       EXPECT_LE(place.offset + place.bytes, plan_.arena_bytes);
     }
     for (uint64_t at = 0; at < place.bytes; at += 4) {
-      memory_[{place.space, place.index, place.offset + at}] = value;
+      memory_[WordAt(place, at)] = value;
     }
   }
 
   void Expect(const BufferRef& place, ValueId value, size_t call) {
     for (uint64_t at = 0; at < place.bytes; at += 4) {
-      auto word = memory_.find({place.space, place.index, place.offset + at});
+      auto word = memory_.find(WordAt(place, at));
       ASSERT_TRUE(word != memory_.end() && word->second == value)
           << "call " << call << " reads value " << value << " where it is not";
     }
@@ -163,6 +226,8 @@ class Simulation {
 
   const Graph& graph_;
   const std::vector<LoweredCall>& calls_;
+  const std::vector<LoweringBuilder::Alias>& updates_;
+  const std::vector<TensorAlias>& tensor_aliases_;
   const Plan& plan_;
   std::vector<ValueId> root_;
   std::map<Word, ValueId> memory_;
@@ -171,9 +236,26 @@ class Simulation {
 CompiledGraph PlanAndSimulate(PlanBuilder& builder) {
   auto calls = builder.lowered().calls();
   auto aliases = builder.lowered().aliases();
+  auto updates = builder.lowered().updates();
   CompiledGraph compiled = builder.Plan();
-  Simulation(builder, calls, aliases, compiled).Run();
+  Simulation(builder, calls, aliases, updates, compiled).Run();
   return compiled;
+}
+
+// Gives each output, with some chance, the tensor of an input of its size.
+void AliasRandomTensors(PlanBuilder& builder, std::mt19937& random) {
+  const Graph& graph = builder.graph();
+  std::vector<bool> taken(graph.inputs.size());
+  for (uint32_t output = 0; output < graph.outputs.size(); ++output) {
+    for (uint32_t input = 0; input < graph.inputs.size(); ++input) {
+      const bool fits = graph.values[graph.inputs[input].value].descriptor ==
+                        graph.values[graph.outputs[output].value].descriptor;
+      if (!fits || taken[input] || random() % 3 == 0) continue;
+      taken[input] = true;
+      builder.AliasTensors(input, output);
+      break;
+    }
+  }
 }
 
 TEST(MemoryPlan, Chain_ReusesTheArenaAndWritesTheOutputInPlace) {
@@ -333,15 +415,130 @@ TEST(MemoryPlan, VeryManyValuesAliveAtOnce_ArePlacedWithoutTheirSquare) {
   EXPECT_LE(compiled.plan.arena_bytes, 2 * kValues * kBufferAlignment);
 }
 
+TEST(MemoryPlan, UpdateOfWhatNobodyNeeds_IsInPlace) {
+  PlanBuilder builder;
+  ValueId a = builder.Call({builder.Input(8)}, 8);
+  ValueId b = builder.Update(a, {});
+  builder.Output(builder.Call({builder.Update(b, {})}, 8));
+  CompiledGraph compiled = PlanAndSimulate(builder);
+  EXPECT_EQ(compiled.plan.calls.size(), 4u);
+  EXPECT_EQ(compiled.plan.arena_bytes, 32u);
+}
+
+TEST(MemoryPlan, UpdateOfWhatIsReadLater_GetsACopy) {
+  PlanBuilder builder;
+  ValueId a = builder.Call({builder.Input(8)}, 8);
+  ValueId b = builder.Update(a, {});
+  builder.Output(builder.Call({a, b}, 8));
+  EXPECT_EQ(PlanAndSimulate(builder).plan.calls.size(), 4u);
+}
+
+TEST(MemoryPlan, UpdateOfWhatIsReadThroughAView_GetsACopy) {
+  PlanBuilder builder;
+  ValueId a = builder.Call({builder.Input(8)}, 8);
+  ValueId view = builder.Alias(a);
+  ValueId b = builder.Update(a, {});
+  builder.Output(builder.Call({view, b}, 8));
+  EXPECT_EQ(PlanAndSimulate(builder).plan.calls.size(), 4u);
+}
+
+TEST(MemoryPlan, UpdatesOfOneValue_GetACopyEach) {
+  PlanBuilder builder;
+  ValueId a = builder.Call({builder.Input(8)}, 8);
+  ValueId b = builder.Update(a, {});
+  ValueId c = builder.Update(a, {});
+  builder.Output(builder.Call({b, c}, 8));
+  EXPECT_EQ(PlanAndSimulate(builder).plan.calls.size(), 6u);
+}
+
+TEST(MemoryPlan, UpdateOfAnOutput_GetsACopy) {
+  PlanBuilder builder;
+  ValueId a = builder.Call({builder.Input(8)}, 8);
+  builder.Output(a);
+  builder.Output(builder.Update(a, {}));
+  EXPECT_EQ(PlanAndSimulate(builder).plan.calls.size(), 3u);
+}
+
+TEST(MemoryPlan, UpdateOfAnInputOrAConstant_GetsACopy) {
+  PlanBuilder builder;
+  builder.Output(builder.Update(builder.Input(8), {}));
+  builder.Output(builder.Update(builder.Constant(8, 1), {}));
+  EXPECT_EQ(PlanAndSimulate(builder).plan.calls.size(), 4u);
+}
+
+TEST(MemoryPlan, UpdateOfAnInputThatIsTheOutputsTensor_IsInPlace) {
+  PlanBuilder builder;
+  ValueId past = builder.Input(8);
+  ValueId present = builder.Update(builder.Alias(past), {builder.Call({past}, 8)});
+  builder.Output(builder.Call({present}, 8));
+  builder.Output(builder.Alias(builder.Update(present, {})));
+  builder.AliasTensors(0, 1);
+  CompiledGraph compiled = PlanAndSimulate(builder);
+  EXPECT_EQ(compiled.plan.calls.size(), 4u);
+  EXPECT_EQ(compiled.plan.copy_count, 0u);
+}
+
+TEST(MemoryPlan, UpdateOfAnAliasedInputThatIsReadLater_KeepsTheOldValue) {
+  PlanBuilder builder;
+  ValueId past = builder.Input(8);
+  ValueId present = builder.Update(past, {});
+  builder.Output(present);
+  builder.Output(builder.Call({past, present}, 8));
+  builder.AliasTensors(0, 0);
+  EXPECT_GT(PlanAndSimulate(builder).plan.calls.size(), 2u);
+}
+
+TEST(MemoryPlan, AliasedOutputWrittenBeforeItsInputIsRead_IsWrittenAtTheEnd) {
+  PlanBuilder builder;
+  ValueId a = builder.Input(8);
+  ValueId b = builder.Input(8);
+  ValueId early = builder.Call({b}, 8);
+  builder.Output(early);
+  builder.Output(builder.Call({a, early}, 8));
+  builder.AliasTensors(0, 0);
+  CompiledGraph compiled = PlanAndSimulate(builder);
+  EXPECT_EQ(compiled.plan.copy_count, 1u);
+}
+
+TEST(MemoryPlan, AliasedInputWhoseFirstUpdateIsAnotherOutput_IsNotOverwritten) {
+  PlanBuilder builder;
+  ValueId first = builder.Update(builder.Input(8), {});
+  builder.Output(builder.Update(first, {}));
+  builder.Output(first);
+  builder.AliasTensors(0, 0);
+  PlanAndSimulate(builder);
+}
+
+TEST(MemoryPlan, TensorsThatSwapTheirValues_KeepThem) {
+  PlanBuilder builder;
+  ValueId a = builder.Input(8);
+  ValueId b = builder.Input(8);
+  builder.Output(builder.Alias(b));
+  builder.Output(builder.Alias(a));
+  builder.AliasTensors(0, 0);
+  builder.AliasTensors(1, 1);
+  PlanAndSimulate(builder);
+}
+
+TEST(MemoryPlan, TensorThatStaysWhatItIs_TakesNoCall) {
+  PlanBuilder builder;
+  builder.Output(builder.Alias(builder.Input(8)));
+  builder.AliasTensors(0, 0);
+  EXPECT_TRUE(PlanAndSimulate(builder).plan.calls.empty());
+}
+
 TEST(MemoryPlan, RandomGraphs_ReadWhatWasWritten) {
-  for (uint32_t seed = 1; seed <= 200; ++seed) {
+  for (uint32_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     auto below = [&](size_t bound) { return static_cast<uint32_t>(random() % bound); };
     PlanBuilder builder;
     std::vector<ValueId> values;
     std::vector<ValueId> results;
-    for (uint32_t i = 0; i <= below(3); ++i) values.push_back(builder.Input(1 + below(200)));
+    // Few sizes, so that tensors can be one.
+    uint32_t sizes[] = {1 + below(200), 1 + below(200)};
+    const uint32_t inputs = 1 + below(3);
+    for (uint32_t i = 0; i < inputs; ++i) values.push_back(builder.Input(sizes[below(2)]));
     for (uint32_t i = 0; i < below(3); ++i) {
       values.push_back(builder.Constant(1 + below(200), below(2) + 10 * i));
     }
@@ -349,6 +546,8 @@ TEST(MemoryPlan, RandomGraphs_ReadWhatWasWritten) {
       ValueId value = kNoValue;
       if (below(4) == 0) {
         value = builder.Alias(values[below(values.size())]);
+      } else if (below(3) == 0) {
+        value = builder.Update(values[below(values.size())], {values[below(values.size())]});
       } else {
         std::vector<ValueId> operands;
         // Mostly recent ones, so that lives end.
@@ -356,13 +555,14 @@ TEST(MemoryPlan, RandomGraphs_ReadWhatWasWritten) {
           size_t back = std::min<size_t>(values.size(), 1 + below(6));
           operands.push_back(values[values.size() - back]);
         }
-        value = builder.Call(operands, 1 + below(300));
+        value = builder.Call(operands, below(2) == 0 ? sizes[below(2)] : 1 + below(300));
       }
       values.push_back(value);
       results.push_back(value);
     }
     builder.Output(results.back());
     for (uint32_t i = 0; i < below(4); ++i) builder.Output(results[below(results.size())]);
+    AliasRandomTensors(builder, random);
     PlanAndSimulate(builder);
     if (HasFailure()) return;
   }

@@ -149,7 +149,7 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
   std::vector<std::vector<std::byte>> input_bytes;
   for (const HostTensor& input : inputs) input_bytes.push_back(input.bytes);
   ASSIGN_OR_RETURN(CompiledGraph compiled,
-                   CompileGraph(std::move(graph), {.guard_bytes = kGuardBytes}));
+                   CompileGraph(std::move(graph), {}, {.guard_bytes = kGuardBytes}));
   ASSIGN_OR_RETURN(auto outputs,
                    RunGuarded(TestDevice(), std::move(compiled.plan), input_bytes, result_bits));
   uint64_t messages = Device::ValidationMessageCount();
