@@ -9,8 +9,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Far above any Llama, and low enough that no product of two of them overflows 32 bits unnoticed:
-// they are multiplied in 64 bits below.
+// Far above any such model, and low enough that no product of two of them overflows 32 bits
+// unnoticed: they are multiplied in 64 bits below.
 constexpr uint32_t kVocabularyMax = 1 << 20;
 constexpr uint32_t kWidthMax = 1 << 17;
 constexpr uint32_t kLayersMax = 256;
@@ -80,23 +80,44 @@ Status RefuseFlag(const Json& config, const char* key) {
   return {};
 }
 
-Status RefuseOtherThanLlama(const Json& config) {
-  if (!IsAbsent(config, "model_type") && config["model_type"] != "llama") {
-    return NotSupportedError("the model type is not \"llama\" ({})", config["model_type"].dump());
-  }
+enum class Architecture { kLlama, kQwen2 };
+
+Result<Architecture> ParseArchitecture(const Json& config) {
   INVALID_IF(IsAbsent(config, "architectures") && IsAbsent(config, "model_type"),
              "config.json lacks the member ({})", "architectures");
-  if (!IsAbsent(config, "architectures") &&
-      config["architectures"] != Json::array({"LlamaForCausalLM"})) {
-    return NotSupportedError("the architecture is not LlamaForCausalLM ({})",
-                             config["architectures"].dump());
+  std::optional<Architecture> type;
+  if (!IsAbsent(config, "model_type")) {
+    if (config["model_type"] == "llama") type = Architecture::kLlama;
+    if (config["model_type"] == "qwen2") type = Architecture::kQwen2;
+    if (!type) {
+      return NotSupportedError("the model type is neither \"llama\" nor \"qwen2\" ({})",
+                               config["model_type"].dump());
+    }
   }
+  if (IsAbsent(config, "architectures")) return *type;
+  std::optional<Architecture> named;
+  const Json& names = config["architectures"];
+  if (names == Json::array({"LlamaForCausalLM"})) named = Architecture::kLlama;
+  if (names == Json::array({"Qwen2ForCausalLM"})) named = Architecture::kQwen2;
+  if (!named) {
+    return NotSupportedError(
+        "the architecture is neither LlamaForCausalLM nor Qwen2ForCausalLM "
+        "({})",
+        names.dump());
+  }
+  INVALID_IF(type && type != named, "the model type {} and the architecture differ ({})",
+             config["model_type"].dump(), names.dump());
+  return *named;
+}
+
+Status RefuseUnsupportedParts(const Json& config) {
   if (!IsAbsent(config, "hidden_act") && config["hidden_act"] != "silu") {
     return NotSupportedError("the activation hidden_act is not \"silu\" ({})",
                              config["hidden_act"].dump());
   }
   TRY(RefuseFlag(config, "attention_bias"));
   TRY(RefuseFlag(config, "mlp_bias"));
+  TRY(RefuseFlag(config, "use_sliding_window"));
   ASSIGN_OR_RETURN(double rotary_factor, RealOr(config, "partial_rotary_factor", 1));
   if (rotary_factor != 1) {
     return NotSupportedError("partial_rotary_factor is not 1 ({})", rotary_factor);
@@ -174,8 +195,10 @@ Status ValidateConfig(const ModelConfig& config) {
 Result<ModelConfig> ParseConfig(std::string_view json_text) {
   Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
   INVALID_IF(!json.is_object(), "config.json is not a JSON object ({} bytes)", json_text.size());
-  TRY(RefuseOtherThanLlama(json));
+  ASSIGN_OR_RETURN(Architecture architecture, ParseArchitecture(json));
+  TRY(RefuseUnsupportedParts(json));
   ModelConfig config;
+  config.projection_biases = architecture == Architecture::kQwen2;
   ASSIGN_OR_RETURN(config.vocabulary_size, RequiredNumber(json, "vocab_size"));
   ASSIGN_OR_RETURN(config.hidden_size, RequiredNumber(json, "hidden_size"));
   ASSIGN_OR_RETURN(config.intermediate_size, RequiredNumber(json, "intermediate_size"));
@@ -195,7 +218,8 @@ Result<ModelConfig> ParseConfig(std::string_view json_text) {
   config.norm_epsilon = static_cast<float>(epsilon);
   ASSIGN_OR_RETURN(config.rope_theta, ParseRopeTheta(json));
   ASSIGN_OR_RETURN(config.tied_embeddings, FlagOr(json, "tie_word_embeddings", false));
-  if (!IsAbsent(json, "bos_token_id")) {
+  // Qwen2 names one, and puts it in front of nothing.
+  if (architecture != Architecture::kQwen2 && !IsAbsent(json, "bos_token_id")) {
     ASSIGN_OR_RETURN(int32_t id, ParseId(json["bos_token_id"], "bos_token_id"));
     config.bos_id = id;
   }

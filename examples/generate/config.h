@@ -1,4 +1,4 @@
-// The shape of a Llama model: config.json of a Hugging Face folder, or a llama2.c header.
+// The shape of a Llama or Qwen2 model: config.json of a Hugging Face folder, or a llama2.c header.
 #ifndef WEBNND_EXAMPLES_GENERATE_CONFIG_H_
 #define WEBNND_EXAMPLES_GENERATE_CONFIG_H_
 
@@ -24,6 +24,7 @@ struct ModelConfig {
   float norm_epsilon = 0;
   double rope_theta = 0;
   bool tied_embeddings = false;
+  bool projection_biases = false;  // Query, key and value have them (Qwen2).
   // Put in front of a prompt; absent where the model has none.
   std::optional<int32_t> bos_id;
   // Any of them ends the text.
@@ -38,8 +39,8 @@ struct ModelConfig {
 Status ValidateConfig(const ModelConfig& config);
 
 // From the text of config.json. Validation error where a member is missing or out of bounds,
-// NotSupported for what this program does not compute: architectures other than Llama, other
-// activations, scaled RoPE, biases.
+// NotSupported for what this program does not compute: architectures other than Llama and Qwen2,
+// other activations, scaled RoPE, sliding windows, biases beside those of Qwen2.
 Result<ModelConfig> ParseConfig(std::string_view json_text);
 
 }  // namespace webnnd::generate

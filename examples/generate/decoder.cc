@@ -1,6 +1,7 @@
 #include "examples/generate/decoder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -12,23 +13,19 @@ namespace {
 
 using webnn::OperandDataType;
 
-constexpr uint32_t kBulkRows = 64;
+// Kernels like rows of a round length.
+constexpr uint32_t kCapacityAlignment = 16;
+
+uint32_t CapacityFor(uint32_t positions, const PrefillPlan& plan) {
+  return AlignUp(std::max(positions, plan.dispatches * plan.rows), kCapacityAlignment);
+}
 
 }  // namespace
 
-std::vector<PrefillChunk> PlanPrefill(uint32_t tokens) {
-  std::vector<PrefillChunk> chunks;
-  while (tokens > 0) {
-    PrefillChunk chunk = {1, 1};
-    if (tokens >= kBulkRows) {
-      chunk = {kBulkRows, kBulkRows};
-    } else if (tokens > 1) {
-      chunk = {kPaddingRows, std::min(tokens, kPaddingRows)};
-    }
-    chunks.push_back(chunk);
-    tokens -= chunk.tokens;
-  }
-  return chunks;
+PrefillPlan PlanPrefill(uint32_t tokens) {
+  CHECK(tokens > 0);
+  uint32_t dispatches = (tokens - 1) / kPrefillRowsMax + 1;
+  return {dispatches, (tokens - 1) / dispatches + 1};
 }
 
 Decoder::Decoder(webnn::ML& ml, std::shared_ptr<webnn::Context> context, const Model& model,
@@ -36,10 +33,9 @@ Decoder::Decoder(webnn::ML& ml, std::shared_ptr<webnn::Context> context, const M
     : ml_(ml),
       context_(std::move(context)),
       config_(model.config),
-      host_cache_(options.host_cache),
-      prompt_tokens_(options.prompt_tokens),
-      // Room for the padding of the prompt's last chunk.
-      capacity_(AlignUp(options.positions_max, kPaddingRows)) {}
+      options_(options),
+      prefill_plan_(PlanPrefill(options.prompt_tokens)),
+      capacity_(CapacityFor(options.positions_max, prefill_plan_)) {}
 
 Result<std::unique_ptr<Decoder>> Decoder::Create(webnn::ML& ml,
                                                  std::shared_ptr<webnn::Context> context,
@@ -47,13 +43,14 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(webnn::ML& ml,
                                                  const LoadProgress& progress) {
   CHECK(options.prompt_tokens > 0 && options.prompt_tokens <= options.positions_max);
   std::unique_ptr<Decoder> decoder(new Decoder(ml, context, model, options));
-  ASSIGN_OR_RETURN(DeviceWeights weights,
-                   UploadWeights(ml, *context, model, decoder->capacity_, progress));
-  TRY(decoder->AllocateCaches());
-  TRY(decoder->AddStage(weights, 1));
-  for (const PrefillChunk& chunk : PlanPrefill(options.prompt_tokens)) {
-    if (!decoder->stages_.contains(chunk.rows)) TRY(decoder->AddStage(weights, chunk.rows));
-  }
+  ASSIGN_OR_RETURN(
+      DeviceWeights weights,
+      UploadWeights(ml, *context, model,
+                    {.format = options.weights, .positions = decoder->capacity_}, progress));
+  TRY(decoder->AllocateTensors());
+  ASSIGN_OR_RETURN(decoder->prefill_,
+                   decoder->MakeStage(weights, decoder->prefill_plan_.rows, /*is_prefill=*/true));
+  ASSIGN_OR_RETURN(decoder->step_, decoder->MakeStage(weights, 1, /*is_prefill=*/false));
   return decoder;
 }
 
@@ -63,58 +60,73 @@ Result<TensorPtr> Decoder::CreateTensor(OperandDataType type, const webnn::Shape
       {.data_type = type, .shape = shape, .readable = readable, .writable = writable}));
 }
 
-Status Decoder::AllocateCaches() {
-  const webnn::Shape shape = {config_.key_value_head_count, capacity_, config_.head_dim};
-  for (std::vector<TensorPtr>& set : caches_) {
+Status Decoder::AllocateTensors() {
+  const webnn::Shape cache_shape = {config_.key_value_head_count, capacity_, config_.head_dim};
+  for (uint32_t set : {0u, 1u}) {
     for (uint32_t i = 0; i < 2 * config_.layer_count; ++i) {
-      ASSIGN_OR_RETURN(auto cache,
-                       CreateTensor(OperandDataType::kFloat32, shape, host_cache_, host_cache_));
-      set.push_back(std::move(cache));
+      ASSIGN_OR_RETURN(auto cache, CreateTensor(OperandDataType::kFloat32, cache_shape,
+                                                options_.host_cache, options_.host_cache));
+      caches_[set].push_back(std::move(cache));
     }
+    ASSIGN_OR_RETURN(tokens_[set], CreateTensor(OperandDataType::kInt32, {1}, true, true));
   }
-  if (host_cache_) {
+  if (options_.host_cache) {
     host_caches_.assign(caches_[0].size(),
                         std::vector<std::byte>(caches_[0][0]->descriptor().byte_length()));
   }
   ASSIGN_OR_RETURN(position_tensor_, CreateTensor(OperandDataType::kInt32, {1}, false, true));
-  ASSIGN_OR_RETURN(logits_tensor_, CreateTensor(OperandDataType::kFloat32,
-                                                {1, config_.vocabulary_size}, true, false));
-  logits_.resize(config_.vocabulary_size);
+  if (!options_.greedy) {
+    ASSIGN_OR_RETURN(logits_tensor_, CreateTensor(OperandDataType::kFloat32,
+                                                  {1, config_.vocabulary_size}, true, false));
+    logits_.resize(config_.vocabulary_size);
+  } else if (options_.first_logits > 0) {
+    ASSIGN_OR_RETURN(first_logits_tensor_, CreateTensor(OperandDataType::kFloat32,
+                                                        {1, options_.first_logits}, true, false));
+  }
   return {};
 }
 
-Status Decoder::AddStage(const DeviceWeights& weights, uint32_t rows) {
-  Stage stage;
-  ASSIGN_OR_RETURN(stage.graph,
-                   BuildLlamaGraph(ml_, context_, config_, weights, {rows, capacity_}));
-  ASSIGN_OR_RETURN(stage.ids, CreateTensor(OperandDataType::kInt32, {rows}, false, true));
+Result<Decoder::Stage> Decoder::MakeStage(const DeviceWeights& weights, uint32_t rows,
+                                          bool is_prefill) {
+  Stage stage{.rows = rows};
+  GraphSpec spec{
+      .rows = rows, .capacity = capacity_, .logits = !options_.greedy, .next_id = options_.greedy};
+  if (options_.greedy && is_prefill) spec.first_logits = options_.first_logits;
+  ASSIGN_OR_RETURN(stage.graph, BuildLlamaGraph(ml_, context_, config_, weights, spec));
+  if (is_prefill) {
+    ASSIGN_OR_RETURN(stage.ids, CreateTensor(OperandDataType::kInt32, {rows}, false, true));
+  }
   if (rows > 1) {
     ASSIGN_OR_RETURN(stage.last_row, CreateTensor(OperandDataType::kInt32, {1}, false, true));
   }
-  for (uint32_t past : {0u, 1u}) {
-    webnn::NamedTensors& inputs = stage.inputs[past];
-    webnn::NamedTensors& outputs = stage.outputs[past];
-    inputs.emplace(kIdsInput, stage.ids);
-    inputs.emplace(kPositionInput, position_tensor_);
-    if (stage.last_row) inputs.emplace(kLastRowInput, stage.last_row);
-    outputs.emplace(kLogitsOutput, logits_tensor_);
-    for (uint32_t layer = 0; layer < config_.layer_count; ++layer) {
-      uint32_t value = config_.layer_count + layer;
-      inputs.emplace(PastKeyName(layer), caches_[past][layer]);
-      inputs.emplace(PastValueName(layer), caches_[past][value]);
-      outputs.emplace(PresentKeyName(layer), caches_[1 - past][layer]);
-      outputs.emplace(PresentValueName(layer), caches_[1 - past][value]);
-    }
-  }
-  stages_.emplace(rows, std::move(stage));
-  return {};
+  AddTensors(stage);
+  return stage;
 }
 
-uint32_t Decoder::kernels_per_step() const { return stages_.at(1).graph->kernel_count(); }
+void Decoder::AddTensors(Stage& stage) const {
+  for (uint32_t from : {0u, 1u}) {
+    webnn::NamedTensors& inputs = stage.inputs[from];
+    webnn::NamedTensors& outputs = stage.outputs[from];
+    inputs.emplace(kIdsInput, stage.ids ? stage.ids : tokens_[from]);
+    inputs.emplace(kPositionInput, position_tensor_);
+    if (stage.last_row) inputs.emplace(kLastRowInput, stage.last_row);
+    if (options_.greedy) outputs.emplace(kNextIdOutput, tokens_[1 - from]);
+    if (stage.ids && first_logits_tensor_)
+      outputs.emplace(kFirstLogitsOutput, first_logits_tensor_);
+    if (logits_tensor_) outputs.emplace(kLogitsOutput, logits_tensor_);
+    for (uint32_t layer = 0; layer < config_.layer_count; ++layer) {
+      uint32_t value = config_.layer_count + layer;
+      inputs.emplace(PastKeyName(layer), caches_[from][layer]);
+      inputs.emplace(PastValueName(layer), caches_[from][value]);
+      outputs.emplace(PresentKeyName(layer), caches_[1 - from][layer]);
+      outputs.emplace(PresentValueName(layer), caches_[1 - from][value]);
+    }
+  }
+}
 
 Status Decoder::SendCaches() {
   for (size_t i = 0; i < host_caches_.size(); ++i) {
-    TRY(context_->WriteTensor(*caches_[past_][i], host_caches_[i]));
+    TRY(context_->WriteTensor(*caches_[read_set_][i], host_caches_[i]));
   }
   return {};
 }
@@ -122,7 +134,7 @@ Status Decoder::SendCaches() {
 Status Decoder::FetchCaches() {
   std::vector<webnn::Future<void>> reads;
   for (size_t i = 0; i < host_caches_.size(); ++i) {
-    reads.push_back(context_->ReadTensor(*caches_[past_][i], std::span(host_caches_[i])));
+    reads.push_back(context_->ReadTensor(*caches_[read_set_][i], std::span(host_caches_[i])));
   }
   // All are waited for even when one fails: the reads write into our buffers.
   Status first_failure;
@@ -133,46 +145,82 @@ Status Decoder::FetchCaches() {
   return first_failure;
 }
 
-Status Decoder::Run(Stage& stage, std::span<const int32_t> ids, uint32_t rows) {
-  CHECK(!ids.empty() && ids.size() <= rows);
-  INVALID_IF(rows > capacity_ - position_, "the caches are full (position {} of {})", position_,
-             capacity_);
-  std::vector<int32_t> padded(ids.begin(), ids.end());
-  padded.resize(rows, 0);
+Status Decoder::WriteIntegers(webnn::Tensor& tensor, std::span<const int32_t> values) {
+  return context_->WriteTensor(tensor, std::as_bytes(values));
+}
+
+Status Decoder::Run(Stage& stage, uint32_t tokens) {
+  CHECK(tokens > 0 && tokens <= stage.rows);
+  INVALID_IF(stage.rows > capacity_ - position_, "the caches are full (position {} of {})",
+             position_, capacity_);
   int32_t position = NarrowCast<int32_t>(position_);
-  int32_t last_row = NarrowCast<int32_t>(ids.size()) - 1;
-  if (host_cache_) TRY(SendCaches());
-  TRY(context_->WriteTensor(*stage.ids, std::as_bytes(std::span(padded))));
-  TRY(context_->WriteTensor(*position_tensor_, std::as_bytes(std::span(&position, 1))));
-  if (stage.last_row) {
-    TRY(context_->WriteTensor(*stage.last_row, std::as_bytes(std::span(&last_row, 1))));
-  }
-  TRY(context_->Dispatch(*stage.graph, stage.inputs[past_], stage.outputs[past_]));
-  past_ = 1 - past_;
-  position_ += static_cast<uint32_t>(ids.size());
-  if (host_cache_) TRY(FetchCaches());
+  int32_t last_row = NarrowCast<int32_t>(tokens) - 1;
+  if (options_.host_cache) TRY(SendCaches());
+  TRY(WriteIntegers(*position_tensor_, std::span(&position, 1)));
+  if (stage.last_row) TRY(WriteIntegers(*stage.last_row, std::span(&last_row, 1)));
+  TRY(context_->Dispatch(*stage.graph, stage.inputs[read_set_], stage.outputs[read_set_]));
+  read_set_ = 1 - read_set_;
+  position_ += tokens;
+  if (options_.host_cache) TRY(FetchCaches());
   return {};
 }
 
+Status Decoder::Prefill(std::span<const int32_t> ids) {
+  // A longer prompt would need a graph that has not been built.
+  CHECK(ids.size() == options_.prompt_tokens && position_ == 0);
+  while (!ids.empty()) {
+    size_t tokens = std::min<size_t>(ids.size(), prefill_.rows);
+    std::vector<int32_t> padded(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(tokens));
+    padded.resize(prefill_.rows, 0);
+    TRY(WriteIntegers(*prefill_.ids, padded));
+    TRY(Run(prefill_, static_cast<uint32_t>(tokens)));
+    ids = ids.subspan(tokens);
+  }
+  if (options_.greedy) chosen_.push_back(context_->ReadTensor(*tokens_[read_set_]));
+  return {};
+}
+
+Status Decoder::Advance() {
+  CHECK(options_.greedy && position_ > 0);
+  TRY(Run(step_, 1));
+  chosen_.push_back(context_->ReadTensor(*tokens_[read_set_]));
+  return {};
+}
+
+Result<int32_t> Decoder::TakeToken() {
+  CHECK(!chosen_.empty());
+  webnn::Future<std::vector<std::byte>> read = std::move(chosen_.front());
+  chosen_.pop_front();
+  ASSIGN_OR_RETURN(std::vector<std::byte> bytes, ml_.Wait(read));
+  int32_t id = -1;
+  CHECK(bytes.size() == sizeof(id));
+  std::memcpy(&id, bytes.data(), sizeof(id));
+  // The service is not ours to trust: the id indexes tables of the tokenizer.
+  if (id < 0 || static_cast<uint32_t>(id) >= config_.vocabulary_size) {
+    return InternalError("the device chooses a token ({}) outside the vocabulary of {}", id,
+                         config_.vocabulary_size);
+  }
+  return id;
+}
+
+Result<std::vector<float>> Decoder::ReadFirstLogits() {
+  std::vector<float> logits(options_.first_logits);
+  if (first_logits_tensor_ == nullptr) return logits;
+  TRY(ml_.Wait(
+      context_->ReadTensor(*first_logits_tensor_, std::as_writable_bytes(std::span(logits)))));
+  return logits;
+}
+
+Status Decoder::Feed(int32_t id) {
+  CHECK(!options_.greedy && position_ > 0);
+  TRY(WriteIntegers(*tokens_[read_set_], std::span(&id, 1)));
+  return Run(step_, 1);
+}
+
 Result<std::span<const float>> Decoder::ReadLogits() {
+  CHECK(!options_.greedy);
   TRY(ml_.Wait(context_->ReadTensor(*logits_tensor_, std::as_writable_bytes(std::span(logits_)))));
   return std::span<const float>(logits_);
-}
-
-Result<std::span<const float>> Decoder::Prefill(std::span<const int32_t> ids) {
-  CHECK(!ids.empty());
-  // A longer prompt would need graphs that have not been built.
-  CHECK(ids.size() == prompt_tokens_ && position_ == 0);
-  for (const PrefillChunk& chunk : PlanPrefill(static_cast<uint32_t>(ids.size()))) {
-    TRY(Run(stages_.at(chunk.rows), ids.first(chunk.tokens), chunk.rows));
-    ids = ids.subspan(chunk.tokens);
-  }
-  return ReadLogits();
-}
-
-Result<std::span<const float>> Decoder::Step(int32_t id) {
-  TRY(Run(stages_.at(1), std::span(&id, 1), 1));
-  return ReadLogits();
 }
 
 }  // namespace webnnd::generate

@@ -1,10 +1,11 @@
-// Runs a Llama decoder on the device: tokens in, logits out, the key/value caches in between.
+// Runs a decoder on the device: tokens in, tokens or logits out, the key/value caches in between.
 #ifndef WEBNND_EXAMPLES_GENERATE_DECODER_H_
 #define WEBNND_EXAMPLES_GENERATE_DECODER_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,23 +17,28 @@
 
 namespace webnnd::generate {
 
-// Tokens that one dispatch of a graph of `rows` rows takes; rows > tokens is padded.
-struct PrefillChunk {
-  uint32_t rows;
-  uint32_t tokens;
+// A prompt in dispatches of one size, so that one graph serves them all. Only the last is padded.
+struct PrefillPlan {
+  uint32_t dispatches = 0;
+  uint32_t rows = 0;  // Of each.
 
-  friend bool operator==(const PrefillChunk&, const PrefillChunk&) = default;
+  friend bool operator==(const PrefillPlan&, const PrefillPlan&) = default;
 };
 
-// Cuts a prompt into dispatches of a few fixed sizes, as shapes are static. Only the last is
-// padded, to kPaddingRows at most.
-inline constexpr uint32_t kPaddingRows = 16;
-std::vector<PrefillChunk> PlanPrefill(uint32_t tokens);
+// Enough rows to make the reading of weights cheap; more would only take memory.
+inline constexpr uint32_t kPrefillRowsMax = 256;
+// `tokens` is not 0.
+PrefillPlan PlanPrefill(uint32_t tokens);
 
 struct DecoderOptions {
-  uint32_t prompt_tokens = 0;  // Graphs are built for a prompt of this length.
+  uint32_t prompt_tokens = 0;  // The graphs are built for a prompt of this length.
   uint32_t positions_max = 0;  // Tokens that will be fed in all.
-  bool host_cache = false;     // Keep the caches in this process and send them at every step.
+  WeightFormat weights = WeightFormat::kFloat32;
+  // The device chooses the likeliest token and feeds it to itself; else it gives logits.
+  bool greedy = true;
+  // Greedy: how many of the logits after the prompt can be read.
+  uint32_t first_logits = 0;
+  bool host_cache = false;  // Keep the caches in this process and send them at every step.
 };
 
 class Decoder {
@@ -44,22 +50,34 @@ class Decoder {
                                                  const Model& model, const DecoderOptions& options,
                                                  const LoadProgress& progress);
 
-  // Feeds a prompt, which is not empty. The logits after its last token; valid until the next call.
-  Result<std::span<const float>> Prefill(std::span<const int32_t> ids);
-  // Feeds one token. A Validation error when the caches are full.
-  Result<std::span<const float>> Step(int32_t id);
+  // Feeds the prompt; the first call of all.
+  Status Prefill(std::span<const int32_t> ids);
+
+  // Greedy. Feeds the token chosen last, whether or not it has been taken, and chooses another.
+  // A Validation error when the caches are full.
+  Status Advance();
+  // Greedy. The oldest chosen token that has not been taken; waits for it.
+  Result<int32_t> TakeToken();
+  // Greedy. DecoderOptions::first_logits of them.
+  Result<std::vector<float>> ReadFirstLogits();
+
+  // Not greedy. Feeds one token. A Validation error when the caches are full.
+  Status Feed(int32_t id);
+  // Not greedy. The logits after what was fed last; valid until the next call.
+  Result<std::span<const float>> ReadLogits();
 
   uint32_t position() const { return position_; }
   uint32_t capacity() const { return capacity_; }
-  // Kernel calls that one Step takes.
-  uint32_t kernels_per_step() const;
+  // Kernel calls that one step takes.
+  uint32_t kernels_per_step() const { return step_.graph->kernel_count(); }
 
  private:
-  // A graph for some number of rows with the tensors of its own inputs, and its bindings for both
-  // roles of the caches: what one dispatch writes, the next one reads.
+  // A graph with its tensors, by which of the two sets is read: what one dispatch writes, the next
+  // one reads.
   struct Stage {
+    uint32_t rows = 0;
     std::shared_ptr<webnn::Graph> graph;
-    TensorPtr ids;
+    TensorPtr ids;       // nullptr where the tokens that circulate are the input.
     TensorPtr last_row;  // nullptr for one row.
     std::array<webnn::NamedTensors, 2> inputs;
     std::array<webnn::NamedTensors, 2> outputs;
@@ -67,30 +85,35 @@ class Decoder {
 
   Decoder(webnn::ML& ml, std::shared_ptr<webnn::Context> context, const Model& model,
           const DecoderOptions& options);
-  Status AllocateCaches();
-  Status AddStage(const DeviceWeights& weights, uint32_t rows);
+  Status AllocateTensors();
+  Result<Stage> MakeStage(const DeviceWeights& weights, uint32_t rows, bool is_prefill);
+  void AddTensors(Stage& stage) const;
   Result<TensorPtr> CreateTensor(webnn::OperandDataType type, const webnn::Shape& shape,
                                  bool readable, bool writable);
-  // Dispatches `ids`, padded to the stage's rows, at the current position.
-  Status Run(Stage& stage, std::span<const int32_t> ids, uint32_t rows);
-  Result<std::span<const float>> ReadLogits();
+  Status WriteIntegers(webnn::Tensor& tensor, std::span<const int32_t> values);
+  // Dispatches the stage at the current position, for `tokens` tokens that its ids hold.
+  Status Run(Stage& stage, uint32_t tokens);
   Status SendCaches();
   Status FetchCaches();
 
   webnn::ML& ml_;
   std::shared_ptr<webnn::Context> context_;
   const ModelConfig config_;
-  const bool host_cache_;
-  const uint32_t prompt_tokens_;
+  const DecoderOptions options_;
+  const PrefillPlan prefill_plan_;
   const uint32_t capacity_;
   uint32_t position_ = 0;
-  uint32_t past_ = 0;  // Which of the two sets of caches is the past.
-  // Two sets of one tensor per layer and kind: keys of all layers, then values.
+  uint32_t read_set_ = 0;  // Of tokens and caches; the other one is written.
+  std::array<TensorPtr, 2> tokens_;
+  // One tensor per layer and kind: keys of all layers, then values.
   std::array<std::vector<TensorPtr>, 2> caches_;
   std::vector<std::vector<std::byte>> host_caches_;
   TensorPtr position_tensor_;
-  TensorPtr logits_tensor_;
-  std::map<uint32_t, Stage> stages_;  // By rows.
+  TensorPtr logits_tensor_;        // Not greedy.
+  TensorPtr first_logits_tensor_;  // Greedy, where there are any.
+  Stage prefill_;
+  Stage step_;
+  std::deque<webnn::Future<std::vector<std::byte>>> chosen_;  // Greedy: not taken yet.
   std::vector<float> logits_;
 };
 

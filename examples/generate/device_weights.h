@@ -15,36 +15,68 @@ namespace webnnd::generate {
 
 using TensorPtr = std::shared_ptr<webnn::Tensor>;
 
-struct DeviceLayer {
-  TensorPtr attention_norm;
-  TensorPtr query;
-  TensorPtr key;
-  TensorPtr value;
-  TensorPtr attention_output;
-  TensorPtr mlp_norm;
-  TensorPtr gate;
-  TensorPtr up;
-  TensorPtr down;
+// How projections and embeddings are kept on the device.
+enum class WeightFormat : uint8_t {
+  kFloat32,
+  kQ4,  // Blocks of four-bit codes with a scale and a zero point each (quantize.h).
 };
 
-// All float32, in the shapes of ModelWeights.
+// Rows of a matrix that lie together.
+struct MatrixPart {
+  uint32_t rows = 0;
+  // float32 [rows, columns], or uint4 [rows, columns / block, block] with float32 scales and uint4
+  // zero points [rows, columns / block, 1].
+  TensorPtr values;
+  TensorPtr scales;
+  TensorPtr zero_points;
+
+  bool quantized() const { return scales != nullptr; }
+};
+
+// [rows, columns]. In several parts where it is larger than a kernel can bind.
+struct DeviceMatrix {
+  uint32_t columns = 0;
+  std::vector<MatrixPart> parts;
+};
+
+// Gains and biases are float32 vectors; biases may be nullptr.
+struct DeviceLayer {
+  TensorPtr attention_norm;
+  DeviceMatrix query;
+  DeviceMatrix key;
+  DeviceMatrix value;
+  DeviceMatrix attention_output;
+  TensorPtr mlp_norm;
+  DeviceMatrix gate;
+  DeviceMatrix up;
+  DeviceMatrix down;
+  TensorPtr query_bias;
+  TensorPtr key_bias;
+  TensorPtr value_bias;
+};
+
 struct DeviceWeights {
-  TensorPtr embedding;
+  DeviceMatrix embedding;
   std::vector<DeviceLayer> layers;
   TensorPtr final_norm;
-  TensorPtr head;  // The embedding's tensor itself where the two are tied.
+  DeviceMatrix head;  // Shares the embedding's tensors where the two are tied.
   // cos and sin of position * theta^(-2j / head_dim): [positions, head_dim / 2].
   TensorPtr rope_cos;
   TensorPtr rope_sin;
 };
 
-// Called as tensors arrive on the device, with the bytes done and the bytes in all.
-using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
+// Called as tensors arrive on the device, with the weights done and the weights in all.
+using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// Uploads one tensor after another; at most one is held in this process at a time, and those that
-// are stored as float32 are read by the service from the file.
+struct UploadOptions {
+  WeightFormat format = WeightFormat::kFloat32;
+  uint32_t positions = 0;  // Rows of the RoPE tables.
+};
+
+// Uploads one tensor after another; at most one part is held in this process at a time, and those
+// that are stored as float32 are read by the service from the file.
 Result<DeviceWeights> UploadWeights(webnn::ML& ml, webnn::Context& context, const Model& model,
-                                    uint32_t positions, const LoadProgress& progress);
+                                    const UploadOptions& options, const LoadProgress& progress);
 
 }  // namespace webnnd::generate
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -12,7 +14,76 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kFirstLogitCount = 32;
+// Where the tokens of a decoder come from that has been fed the prompt.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+  // The token after the prompt.
+  virtual Result<int32_t> First() = 0;
+  // Of the logits that it was chosen from. Called after First and before Next.
+  virtual Result<std::vector<float>> FirstLogits() = 0;
+  // The token after `id`, which came last.
+  virtual Result<int32_t> Next(int32_t id) = 0;
+};
+
+// Reads the logits at each step and chooses here.
+class HostSampling : public TokenSource {
+ public:
+  HostSampling(Decoder& decoder, const GenerationOptions& options)
+      : decoder_(decoder), sampler_(options.temperature, options.seed) {}
+
+  Result<int32_t> First() override {
+    ASSIGN_OR_RETURN(auto logits, decoder_.ReadLogits());
+    first_logits_.assign(logits.begin(),
+                         logits.begin() + std::min<ptrdiff_t>(std::ssize(logits), kFirstLogitsMax));
+    return sampler_.Next(logits);
+  }
+  Result<std::vector<float>> FirstLogits() override { return first_logits_; }
+  Result<int32_t> Next(int32_t id) override {
+    TRY(decoder_.Feed(id));
+    ASSIGN_OR_RETURN(auto logits, decoder_.ReadLogits());
+    return sampler_.Next(logits);
+  }
+
+ private:
+  Decoder& decoder_;
+  Sampler sampler_;
+  std::vector<float> first_logits_;
+};
+
+// The device chooses, and its choice stays there to be fed: while a token travels to this process,
+// the next one is being computed. A text that ends early wastes that one step.
+class DeviceSampling : public TokenSource {
+ public:
+  // `tokens`: how many will be asked for, at most.
+  DeviceSampling(Decoder& decoder, uint32_t tokens) : decoder_(decoder), to_choose_(tokens) {}
+
+  Result<int32_t> First() override {
+    --to_choose_;
+    return decoder_.TakeToken();
+  }
+  Result<std::vector<float>> FirstLogits() override { return decoder_.ReadFirstLogits(); }
+  Result<int32_t> Next(int32_t) override {
+    for (; ahead_ < kStepsAhead + 1 && to_choose_ > 0; ++ahead_, --to_choose_) {
+      TRY(decoder_.Advance());
+    }
+    --ahead_;
+    return decoder_.TakeToken();
+  }
+
+ private:
+  static constexpr uint32_t kStepsAhead = 1;
+
+  Decoder& decoder_;
+  uint32_t to_choose_;  // Steps that have not been begun.
+  uint32_t ahead_ = 0;  // Steps begun whose tokens have not been taken.
+};
+
+std::unique_ptr<TokenSource> MakeTokenSource(Decoder& decoder, const GenerationOptions& options,
+                                             uint32_t tokens) {
+  if (options.temperature == 0) return std::make_unique<DeviceSampling>(decoder, tokens);
+  return std::make_unique<HostSampling>(decoder, options);
+}
 
 double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -63,6 +134,7 @@ Result<Generation> Generate(Decoder& decoder, const Model& model,
                             const std::function<uint64_t()>& socket_bytes) {
   ASSIGN_OR_RETURN(uint32_t room, RoomForTokens(model.config, prompt_ids, options.new_tokens));
   Generation out;
+  out.stop_reason = room < options.new_tokens ? StopReason::kSequenceLimit : StopReason::kTokens;
   TextStream stream(model.tokenizer.get());
   auto emit = [&](const std::string& text) {
     if (text.empty()) return;
@@ -71,16 +143,15 @@ Result<Generation> Generate(Decoder& decoder, const Model& model,
   };
   for (int32_t id : prompt_ids) emit(stream.Push(id));
 
-  Sampler sampler(options.temperature, options.seed);
+  std::unique_ptr<TokenSource> source = MakeTokenSource(decoder, options, room);
   Clock::time_point start = Clock::now();
-  ASSIGN_OR_RETURN(auto logits, decoder.Prefill(prompt_ids));
-  out.first_logits.assign(logits.begin(),
-                          logits.begin() + std::min(logits.size(), kFirstLogitCount));
-  ASSIGN_OR_RETURN(int32_t id, sampler.Next(logits));
+  TRY(decoder.Prefill(prompt_ids));
+  ASSIGN_OR_RETURN(int32_t id, source->First());
   out.first_token_ms = MillisecondsSince(start);
-  out.stop_reason = room < options.new_tokens ? StopReason::kSequenceLimit : StopReason::kTokens;
+  ASSIGN_OR_RETURN(out.first_logits, source->FirstLogits());
 
   uint64_t bytes_before = socket_bytes();
+  start = Clock::now();
   while (true) {
     out.generated_ids.push_back(id);
     emit(stream.Push(id));
@@ -89,10 +160,10 @@ Result<Generation> Generate(Decoder& decoder, const Model& model,
       break;
     }
     if (out.generated_ids.size() == room) break;
-    start = Clock::now();
-    ASSIGN_OR_RETURN(logits, decoder.Step(id));
-    ASSIGN_OR_RETURN(id, sampler.Next(logits));
-    out.step_ms.push_back(MillisecondsSince(start));
+    ASSIGN_OR_RETURN(id, source->Next(id));
+    Clock::time_point now = Clock::now();
+    out.step_ms.push_back(std::chrono::duration<double, std::milli>(now - start).count());
+    start = now;
   }
   out.step_socket_bytes = socket_bytes() - bytes_before;
   emit(stream.Flush());

@@ -39,20 +39,23 @@ class TextStream {
   Utf8Stream characters_;
 };
 
+// Logits after the prompt that are reported.
+inline constexpr uint32_t kFirstLogitsMax = 32;
+
 struct GenerationOptions {
   uint32_t new_tokens = 0;
   bool ignore_eos = false;
-  double temperature = 0;
+  double temperature = 0;  // 0: `decoder` must be greedy. Else it must not be.
   uint64_t seed = 0;
 };
 
 struct Generation {
   std::vector<int32_t> generated_ids;
-  std::vector<float> first_logits;  // The first 32 after the prompt.
+  std::vector<float> first_logits;  // The first kFirstLogitsMax after the prompt.
   std::string text;                 // Prompt and continuation.
   StopReason stop_reason = StopReason::kTokens;
   double first_token_ms = 0;       // From the prompt's ids to the first new id.
-  std::vector<double> step_ms;     // Of each further token.
+  std::vector<double> step_ms;     // Between one token and the next, for each further token.
   uint64_t step_socket_bytes = 0;  // Sent and received during all steps.
 
   double median_step_ms() const;     // NaN without steps.

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "examples/generate/matrix_graph.h"
+
 namespace webnnd::generate {
 namespace {
 
@@ -51,12 +53,13 @@ struct Scalars {
 class LlamaBuilder {
  public:
   LlamaBuilder(const std::shared_ptr<webnn::Context>& context, const ModelConfig& config,
-               const DeviceWeights& weights, GraphSize size)
+               const DeviceWeights& weights, const GraphSpec& spec)
       : builder_(context),
         config_(config),
         weights_(weights),
-        rows_(size.rows),
-        capacity_(size.capacity) {}
+        rows_(spec.rows),
+        capacity_(spec.capacity),
+        spec_(spec) {}
 
   Result<webnn::Future<std::shared_ptr<webnn::Graph>>> Build() {
     ASSIGN_OR_RETURN(Operand ids, builder_.Input(kIdsInput, OperandDataType::kInt32, {rows_}));
@@ -64,9 +67,8 @@ class LlamaBuilder {
                      builder_.Input(kPositionInput, OperandDataType::kInt32, {1}));
     ASSIGN_OR_RETURN(Positional positional, MakePositional(position));
     ASSIGN_OR_RETURN(Scalars scalars, MakeScalars());
-    ASSIGN_OR_RETURN(Operand embedding, builder_.Constant(*weights_.embedding));
 
-    ASSIGN_OR_RETURN(Operand x, builder_.Gather(embedding, ids, {.axis = 0}));
+    ASSIGN_OR_RETURN(Operand x, LookUpRows(builder_, ids, weights_.embedding));
     for (uint32_t layer = 0; layer < config_.layer_count; ++layer) {
       ASSIGN_OR_RETURN(x, Layer(x, layer, positional, scalars));
     }
@@ -76,16 +78,25 @@ class LlamaBuilder {
       ASSIGN_OR_RETURN(x, builder_.Gather(x, last_row, {.axis = 0}));
     }
     ASSIGN_OR_RETURN(x, RmsNorm(x, *weights_.final_norm, scalars));
-    Operand head = embedding;
-    if (weights_.head != weights_.embedding) {
-      ASSIGN_OR_RETURN(head, builder_.Constant(*weights_.head));
-    }
-    ASSIGN_OR_RETURN(Operand logits, builder_.Gemm(x, head, {.b_transpose = true}));
-    outputs_.emplace(kLogitsOutput, logits);
+    ASSIGN_OR_RETURN(Operand logits, Project(builder_, x, weights_.head));
+    TRY(AddOutputs(logits));
     return builder_.Build(outputs_);
   }
 
  private:
+  Status AddOutputs(const Operand& logits) {
+    if (spec_.logits) outputs_.emplace(kLogitsOutput, logits);
+    if (spec_.first_logits != 0) {
+      ASSIGN_OR_RETURN(Operand first, builder_.Slice(logits, {0, 0}, {1, spec_.first_logits}));
+      outputs_.emplace(kFirstLogitsOutput, first);
+    }
+    if (spec_.next_id) {
+      ASSIGN_OR_RETURN(Operand next_id, builder_.ArgMax(logits, 1));
+      outputs_.emplace(kNextIdOutput, next_id);
+    }
+    return {};
+  }
+
   Result<Scalars> MakeScalars() {
     const auto kType = OperandDataType::kFloat32;
     double scale = 1 / std::sqrt(static_cast<double>(config_.head_dim));
@@ -155,12 +166,6 @@ class LlamaBuilder {
     ASSIGN_OR_RETURN(Operand root, builder_.Sqrt(shifted));
     ASSIGN_OR_RETURN(Operand normalized, builder_.Div(x, root));
     return builder_.Mul(gain_constant, normalized);
-  }
-
-  // x W^T for W [out, in].
-  Result<Operand> Project(const Operand& x, const webnn::Tensor& weight) {
-    ASSIGN_OR_RETURN(Operand constant, builder_.Constant(weight));
-    return builder_.Gemm(x, constant, {.b_transpose = true});
   }
 
   // Rotates the pairs (j, j + head_dim / 2) of each head: [rows, heads * head_dim] to
@@ -234,9 +239,9 @@ class LlamaBuilder {
   Result<Operand> Attention(const Operand& x, uint32_t index, const Positional& positional,
                             const Scalars& scalars) {
     const DeviceLayer& layer = weights_.layers[index];
-    ASSIGN_OR_RETURN(Operand query, Project(x, *layer.query));
-    ASSIGN_OR_RETURN(Operand key, Project(x, *layer.key));
-    ASSIGN_OR_RETURN(Operand value, Project(x, *layer.value));
+    ASSIGN_OR_RETURN(Operand query, Project(builder_, x, layer.query, layer.query_bias));
+    ASSIGN_OR_RETURN(Operand key, Project(builder_, x, layer.key, layer.key_bias));
+    ASSIGN_OR_RETURN(Operand value, Project(builder_, x, layer.value, layer.value_bias));
     ASSIGN_OR_RETURN(query, Rotate(query, config_.head_count, positional));
     ASSIGN_OR_RETURN(key, Rotate(key, config_.key_value_head_count, positional));
     ASSIGN_OR_RETURN(
@@ -246,17 +251,17 @@ class LlamaBuilder {
     ASSIGN_OR_RETURN(Operand values,
                      UpdateCache(PastValueName(index), PresentValueName(index), value, positional));
     ASSIGN_OR_RETURN(Operand attended, Attend(query, keys, values, positional, scalars));
-    return Project(attended, *layer.attention_output);
+    return Project(builder_, attended, layer.attention_output);
   }
 
   // down(silu(gate(x)) * up(x)).
   Result<Operand> GatedMlp(const Operand& x, const DeviceLayer& layer) {
-    ASSIGN_OR_RETURN(Operand gate, Project(x, *layer.gate));
-    ASSIGN_OR_RETURN(Operand up, Project(x, *layer.up));
+    ASSIGN_OR_RETURN(Operand gate, Project(builder_, x, layer.gate));
+    ASSIGN_OR_RETURN(Operand up, Project(builder_, x, layer.up));
     ASSIGN_OR_RETURN(Operand sigmoid, builder_.Sigmoid(gate));
     ASSIGN_OR_RETURN(Operand silu, builder_.Mul(gate, sigmoid));
     ASSIGN_OR_RETURN(Operand gated, builder_.Mul(silu, up));
-    return Project(gated, *layer.down);
+    return Project(builder_, gated, layer.down);
   }
 
   Result<Operand> Layer(const Operand& x, uint32_t index, const Positional& positional,
@@ -277,6 +282,7 @@ class LlamaBuilder {
   const DeviceWeights& weights_;
   const uint32_t rows_;
   const uint32_t capacity_;
+  const GraphSpec spec_;
   webnn::NamedOperands outputs_;
 };
 
@@ -289,14 +295,14 @@ std::string PresentValueName(uint32_t layer) { return fmt::format("present_value
 
 Result<std::shared_ptr<webnn::Graph>> BuildLlamaGraph(
     webnn::ML& ml, const std::shared_ptr<webnn::Context>& context, const ModelConfig& config,
-    const DeviceWeights& weights, GraphSize size) {
-  LlamaBuilder builder(context, config, weights, size);
+    const DeviceWeights& weights, const GraphSpec& spec) {
+  LlamaBuilder builder(context, config, weights, spec);
   auto building = builder.Build();
   auto graph = building.ok() ? ml.Wait(*building)
                              : Result<std::shared_ptr<webnn::Graph>>(std::move(building).error());
   if (!graph.ok()) {
     return std::move(graph).error().AddContext(
-        fmt::format("building the graph for {} tokens", size.rows));
+        fmt::format("building the graph for {} tokens", spec.rows));
   }
   return graph;
 }

@@ -1,4 +1,4 @@
-// A Llama decoder as a WebNN graph.
+// A decoder of Llama's kind as a WebNN graph.
 #ifndef WEBNND_EXAMPLES_GENERATE_LLAMA_GRAPH_H_
 #define WEBNND_EXAMPLES_GENERATE_LLAMA_GRAPH_H_
 
@@ -13,9 +13,13 @@
 
 namespace webnnd::generate {
 
-struct GraphSize {
-  uint32_t rows;      // Tokens that one dispatch takes.
-  uint32_t capacity;  // Positions that the key/value caches have room for.
+struct GraphSpec {
+  uint32_t rows = 0;      // Tokens that one dispatch takes.
+  uint32_t capacity = 0;  // Positions that the key/value caches have room for.
+  // What a dispatch says about the token that follows; see the outputs' names.
+  bool logits = false;
+  bool next_id = false;
+  uint32_t first_logits = 0;  // How many; 0: no such output.
 };
 
 // Names of the graph's inputs and outputs.
@@ -24,6 +28,9 @@ inline constexpr char kPositionInput[] = "position";  // int32 [1]: of the first
 // int32 [1]: the row whose logits are wanted. Only where rows > 1.
 inline constexpr char kLastRowInput[] = "last_row";
 inline constexpr char kLogitsOutput[] = "logits";  // float32 [1, vocabulary]
+// int32 [1]: the likeliest token. It can be the next dispatch's ids.
+inline constexpr char kNextIdOutput[] = "next_id";
+inline constexpr char kFirstLogitsOutput[] = "first_logits";  // float32 [1, first_logits]
 // float32 [key/value heads, capacity, head_dim], one each per layer. The present is the past with
 // the rows of this dispatch written at their positions.
 std::string PastKeyName(uint32_t layer);
@@ -37,7 +44,7 @@ std::string PresentValueName(uint32_t layer);
 // position + rows must not exceed the capacity.
 Result<std::shared_ptr<webnn::Graph>> BuildLlamaGraph(
     webnn::ML& ml, const std::shared_ptr<webnn::Context>& context, const ModelConfig& config,
-    const DeviceWeights& weights, GraphSize size);
+    const DeviceWeights& weights, const GraphSpec& spec);
 
 }  // namespace webnnd::generate
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -32,19 +33,19 @@ class ProgressLine {
  public:
   explicit ProgressLine(std::string_view model) : model_(model), terminal_(isatty(STDERR_FILENO)) {}
 
-  void Show(uint64_t done_bytes, uint64_t total_bytes) {
+  void Show(uint64_t done, uint64_t total) {
     if (!terminal_) {
-      if (!shown_) fmt::print(stderr, "loading {} ({:.1f} MB)\n", model_, total_bytes / 1e6);
+      if (!shown_) fmt::print(stderr, "loading {} ({:.1f} M weights)\n", model_, total / 1e6);
       shown_ = true;
       return;
     }
-    int percent = static_cast<int>(100 * done_bytes / total_bytes);
+    int percent = static_cast<int>(100 * done / total);
     if (percent == percent_) return;
     percent_ = percent;
     shown_ = true;
-    fmt::print(stderr, "\rloading {}: {:3}% of {:.1f} MB", model_, percent, total_bytes / 1e6);
+    fmt::print(stderr, "\rloading {}: {:3}% of {:.1f} M weights", model_, percent, total / 1e6);
     // The weights are there; compiling the graphs takes the rest of the wait.
-    if (done_bytes == total_bytes) fmt::print(stderr, ", compiling");
+    if (done == total) fmt::print(stderr, ", compiling");
   }
   // Leaves the terminal's line empty for the text.
   void Clear() {
@@ -93,11 +94,16 @@ Result<Outcome> Run(const Options& options, InProcess& in_process) {
                    ml.Wait(ml.CreateContext(
                        {.fusion = options.fusion, .binding_cache = options.binding_cache})));
   uint32_t prompt_tokens = static_cast<uint32_t>(outcome.prompt_ids.size());
+  WeightFormat weights = options.quantize ? WeightFormat::kQ4 : WeightFormat::kFloat32;
+  uint32_t first_logits = std::min(kFirstLogitsMax, model.config.vocabulary_size);
   ProgressLine progress(options.model);
   ASSIGN_OR_RETURN(auto decoder, Decoder::Create(ml, context, model,
                                                  {.prompt_tokens = prompt_tokens,
                                                   // The last token is not fed.
                                                   .positions_max = prompt_tokens + room - 1,
+                                                  .weights = weights,
+                                                  .greedy = options.temperature == 0,
+                                                  .first_logits = options.json ? first_logits : 0,
                                                   .host_cache = options.host_cache},
                                                  [&](uint64_t done, uint64_t total) {
                                                    progress.Show(done, total);

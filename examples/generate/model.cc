@@ -44,7 +44,7 @@ Status CheckVocabulary(const Tokenizer& tokenizer, uint32_t vocabulary_size) {
   return {};
 }
 
-Result<LayerWeights> FindLayer(const Safetensors& file, uint32_t index) {
+Result<LayerWeights> FindLayer(const Safetensors& file, const ModelConfig& config, uint32_t index) {
   std::string prefix = fmt::format("model.layers.{}.", index);
   LayerWeights layer;
   ASSIGN_OR_RETURN(layer.attention_norm, file.Find(prefix + "input_layernorm.weight"));
@@ -56,6 +56,11 @@ Result<LayerWeights> FindLayer(const Safetensors& file, uint32_t index) {
   ASSIGN_OR_RETURN(layer.gate, file.Find(prefix + "mlp.gate_proj.weight"));
   ASSIGN_OR_RETURN(layer.up, file.Find(prefix + "mlp.up_proj.weight"));
   ASSIGN_OR_RETURN(layer.down, file.Find(prefix + "mlp.down_proj.weight"));
+  if (config.projection_biases) {
+    ASSIGN_OR_RETURN(layer.query_bias, file.Find(prefix + "self_attn.q_proj.bias"));
+    ASSIGN_OR_RETURN(layer.key_bias, file.Find(prefix + "self_attn.k_proj.bias"));
+    ASSIGN_OR_RETURN(layer.value_bias, file.Find(prefix + "self_attn.v_proj.bias"));
+  }
   return layer;
 }
 
@@ -63,7 +68,7 @@ Result<ModelWeights> FindWeights(const Safetensors& file, const ModelConfig& con
   ModelWeights weights;
   ASSIGN_OR_RETURN(weights.embedding, file.Find("model.embed_tokens.weight"));
   for (uint32_t i = 0; i < config.layer_count; ++i) {
-    ASSIGN_OR_RETURN(LayerWeights layer, FindLayer(file, i));
+    ASSIGN_OR_RETURN(LayerWeights layer, FindLayer(file, config, i));
     weights.layers.push_back(std::move(layer));
   }
   ASSIGN_OR_RETURN(weights.final_norm, file.Find("model.norm.weight"));

@@ -16,13 +16,14 @@ constexpr std::string_view kHelp =
 Continues a text with a language model that runs in the sandboxed daemon webnnd.
 
   --model PATH        a folder with config.json, model.safetensors and tokenizer.json
-                      (Llama), or a llama2.c checkpoint FILE.bin, or the folder of one,
+                      (Llama, Qwen2), or a llama2.c checkpoint FILE.bin, or the folder of one,
                       with its tokenizer tok*.bin beside it
   --prompt TEXT       the text to continue; the id that begins a text goes in front
   --prompt-ids LIST   token ids instead of a text, taken as they are
   --tokens N          new tokens (default 128)
   --temperature T     0: always the likeliest token (default); else how freely to choose
   --seed S            seed of the choices (default 0)
+  --quantize q4       keep the weights as blocks of 32 four-bit codes
   --ignore-eos        go on where the model ends the text
   --json              print one JSON object instead of the text
 
@@ -32,8 +33,7 @@ Where the work is done:
   --in-process        no daemon and no sandbox: the service runs inside this program
 
 Turning one thing off, to measure it or to search for a fault:
-  --no-fusion         macro-operators run as the primitives they are made of (the service
-                      fuses none so far: this changes nothing yet)
+  --no-fusion         macro-operators run as the primitives they are made of
   --no-binding-cache  every dispatch binds its tensors anew
   --host-kv           the key/value caches cross the socket at every token
 )";
@@ -91,6 +91,9 @@ Status SetValue(Options& options, std::string_view name, std::string_view value)
     options.prompt = value;
   } else if (name == "--prompt-ids") {
     ASSIGN_OR_RETURN(options.prompt_ids, ParseIds(value));
+  } else if (name == "--quantize") {
+    INVALID_IF(value != "q4", "the value of --quantize ({}) is not q4", value);
+    options.quantize = true;
   } else if (name == "--socket") {
     INVALID_IF(value.empty(), "the value of --socket is empty ({})", value);
     options.socket = value;
@@ -115,8 +118,8 @@ Status SetValue(Options& options, std::string_view name, std::string_view value)
 }
 
 bool TakesValue(std::string_view name) {
-  for (std::string_view known :
-       {"--model", "--prompt", "--prompt-ids", "--socket", "--tokens", "--temperature", "--seed"}) {
+  for (std::string_view known : {"--model", "--prompt", "--prompt-ids", "--socket", "--tokens",
+                                 "--temperature", "--seed", "--quantize"}) {
     if (name == known) return true;
   }
   return false;

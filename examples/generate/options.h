@@ -28,7 +28,8 @@ struct Options {
   bool fusion = true;
   bool binding_cache = true;
   bool host_cache = false;
-  std::string socket;  // Empty: start a private daemon.
+  bool quantize = false;  // Weights in blocks of four bits.
+  std::string socket;     // Empty: start a private daemon.
 };
 
 std::string_view HelpText();

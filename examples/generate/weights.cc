@@ -38,11 +38,12 @@ void Widen(StoredType type, const std::byte* stored, std::span<float> out) {
   UNREACHABLE();
 }
 
-// Where row `row` of interleaved heads belongs when the pairs are (j, j + head_dim / 2).
-uint64_t SplitHalvesRow(uint64_t row, uint32_t head_dim) {
-  uint64_t head = row / head_dim;
+// Where the row that belongs at `row` when the pairs are (j, j + head_dim / 2) lies when they are
+// (2j, 2j + 1).
+uint64_t InterleavedRow(uint64_t row, uint32_t head_dim) {
   uint64_t within = row % head_dim;
-  return head * head_dim + within / 2 + (within % 2) * (head_dim / 2);
+  uint32_t half = head_dim / 2;
+  return row - within + 2 * (within % half) + within / half;
 }
 
 }  // namespace
@@ -71,36 +72,31 @@ uint64_t StoredTensor::element_count() const {
   return count;
 }
 
-Status StoredTensor::ReadFloats(std::span<float> out) const {
-  CHECK(out.size() == element_count());
+Status StoredTensor::ReadRows(uint64_t first_row, std::span<float> out) const {
   if (out.empty()) return {};
+  CHECK(out.size() % row_elements() == 0);
+  CHECK(first_row * row_elements() + out.size() <= element_count());
   uint32_t element_bytes = StoredTypeBytes(type);
-  uint64_t row_elements = shape.empty() ? 1 : shape.back();
-  // A permuted tensor is read in whole rows, so that each goes to its place.
-  uint64_t chunk_elements = std::max<uint64_t>(kReadChunkBytes / element_bytes, 1);
-  if (interleaved_head_dim != 0) {
-    chunk_elements = std::max<uint64_t>(chunk_elements / row_elements, 1) * row_elements;
-  }
+  // A permuted tensor is read row by row, each from its place.
+  uint64_t chunk_elements = interleaved_head_dim != 0
+                                ? row_elements()
+                                : std::max<uint64_t>(kReadChunkBytes / element_bytes, 1);
   std::vector<std::byte> stored(std::min<uint64_t>(chunk_elements, out.size()) * element_bytes);
-  for (uint64_t first = 0; first < out.size(); first += chunk_elements) {
-    uint64_t count = std::min<uint64_t>(chunk_elements, out.size() - first);
+  for (uint64_t at = 0; at < out.size(); at += chunk_elements) {
+    uint64_t count = std::min<uint64_t>(chunk_elements, out.size() - at);
+    uint64_t from = first_row * row_elements() + at;
+    if (interleaved_head_dim != 0) {
+      from = InterleavedRow(from / row_elements(), interleaved_head_dim) * row_elements();
+    }
     auto bytes = std::span(stored).first(count * element_bytes);
-    TRY_DOING(file->ReadAt(offset_bytes + first * element_bytes, bytes), "reading tensor ({})",
+    TRY_DOING(file->ReadAt(offset_bytes + from * element_bytes, bytes), "reading tensor ({})",
               name);
-    if (interleaved_head_dim == 0) {
-      Widen(type, bytes.data(), out.subspan(first, count));
-      continue;
-    }
-    for (uint64_t row = 0; row < count / row_elements; ++row) {
-      uint64_t to = SplitHalvesRow(first / row_elements + row, interleaved_head_dim);
-      Widen(type, bytes.data() + row * row_elements * element_bytes,
-            out.subspan(to * row_elements, row_elements));
-    }
+    Widen(type, bytes.data(), out.subspan(at, count));
   }
   return {};
 }
 
-uint64_t ModelWeights::float32_bytes() const {
+uint64_t ModelWeights::element_count() const {
   uint64_t elements = embedding.element_count() + final_norm.element_count();
   if (head) elements += head->element_count();
   for (const LayerWeights& layer : layers) {
@@ -109,8 +105,11 @@ uint64_t ModelWeights::float32_bytes() const {
           &layer.mlp_norm, &layer.gate, &layer.up, &layer.down}) {
       elements += tensor->element_count();
     }
+    for (const auto* bias : {&layer.query_bias, &layer.key_bias, &layer.value_bias}) {
+      if (*bias) elements += (*bias)->element_count();
+    }
   }
-  return elements * sizeof(float);
+  return elements;
 }
 
 Status CheckShape(const StoredTensor& tensor, std::span<const uint32_t> expected) {
@@ -142,6 +141,10 @@ Status CheckShapes(const ModelConfig& config, const ModelWeights& weights) {
     TRY(CheckShape(layer.gate, widening));
     TRY(CheckShape(layer.up, widening));
     TRY(CheckShape(layer.down, narrowing));
+    if (!config.projection_biases) continue;
+    TRY(CheckShape(*layer.query_bias, {{config.query_width()}}));
+    TRY(CheckShape(*layer.key_bias, {{config.key_width()}}));
+    TRY(CheckShape(*layer.value_bias, {{config.key_width()}}));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The weights of a Llama model by role, wherever they are stored: what the graph is built from.
+// The weights of a model by role, wherever they are stored: what the graph is built from.
 #ifndef WEBNND_EXAMPLES_GENERATE_WEIGHTS_H_
 #define WEBNND_EXAMPLES_GENERATE_WEIGHTS_H_
 
@@ -21,7 +21,7 @@ enum class StoredType : uint8_t { kFloat32, kFloat16, kBfloat16 };
 std::string_view StoredTypeName(StoredType type);
 uint32_t StoredTypeBytes(StoredType type);
 
-// One tensor in a file, row-major, little-endian. Nothing is read until ReadFloats.
+// One tensor in a file, row-major, little-endian. Nothing is read until ReadRows.
 struct StoredTensor {
   std::string name;
   std::shared_ptr<const ReadOnlyFile> file;
@@ -29,18 +29,20 @@ struct StoredTensor {
   StoredType type = StoredType::kFloat32;
   std::vector<uint32_t> shape;
   // Not 0: the rows are the outputs of attention heads of this width whose RoPE pairs are
-  // (2j, 2j + 1); ReadFloats reorders them so that the pairs are (j, j + head_dim / 2).
+  // (2j, 2j + 1); reading reorders them so that the pairs are (j, j + head_dim / 2).
   uint32_t interleaved_head_dim = 0;
 
   uint64_t element_count() const;
-  // Whether the file holds exactly the bytes that ReadFloats gives.
+  // Of the last dimension: 1 for a scalar.
+  uint64_t row_elements() const { return shape.empty() ? 1 : shape.back(); }
+  // Whether the file holds exactly the bytes that ReadRows gives.
   bool IsPlainFloat32() const { return type == StoredType::kFloat32 && interleaved_head_dim == 0; }
-  // All elements widened to float32; `out` has element_count() entries. Reads the file in chunks,
-  // so that no second copy of the tensor exists.
-  Status ReadFloats(std::span<float> out) const;
+  // Rows from `first_row` on, widened to float32, as many as `out` has room for: whole rows within
+  // the tensor. Reads the file in chunks, so that no second copy exists.
+  Status ReadRows(uint64_t first_row, std::span<float> out) const;
 };
 
-// Projections are [out, in].
+// Projections are [out, in], biases [out].
 struct LayerWeights {
   StoredTensor attention_norm;
   StoredTensor query;
@@ -51,6 +53,10 @@ struct LayerWeights {
   StoredTensor gate;
   StoredTensor up;
   StoredTensor down;
+  // All three where the configuration has projection_biases.
+  std::optional<StoredTensor> query_bias;
+  std::optional<StoredTensor> key_bias;
+  std::optional<StoredTensor> value_bias;
 };
 
 struct ModelWeights {
@@ -60,8 +66,8 @@ struct ModelWeights {
   // [vocabulary, hidden]; absent when the embedding serves as the head too.
   std::optional<StoredTensor> head;
 
-  // Bytes of all tensors as float32: what they take on the device.
-  uint64_t float32_bytes() const;
+  // Elements of all tensors.
+  uint64_t element_count() const;
 };
 
 // The shape that the role must have under `config`; a Validation error when the tensor's differs.

@@ -71,17 +71,40 @@ TEST(ParseConfig, RopeParameters_GiveTheBase) {
 
 TEST(ParseConfig, WhatIsNotComputed_IsRefused) {
   EXPECT_THAT(ErrorWith("architectures", {"MistralForCausalLM"}),
-              HasSubstr("the architecture is not LlamaForCausalLM ([\"MistralForCausalLM\"])"));
-  EXPECT_THAT(ErrorWith("model_type", "gpt2"), HasSubstr("the model type is not \"llama\""));
+              HasSubstr("the architecture is neither LlamaForCausalLM nor Qwen2ForCausalLM "
+                        "([\"MistralForCausalLM\"])"));
+  EXPECT_THAT(ErrorWith("model_type", "gpt2"), HasSubstr("the model type is neither"));
   EXPECT_THAT(ErrorWith("hidden_act", "gelu"), HasSubstr("hidden_act"));
   EXPECT_THAT(ErrorWith("attention_bias", true), HasSubstr("attention_bias"));
   EXPECT_THAT(ErrorWith("mlp_bias", true), HasSubstr("mlp_bias"));
+  EXPECT_THAT(ErrorWith("use_sliding_window", true), HasSubstr("use_sliding_window"));
   EXPECT_THAT(ErrorWith("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}),
               HasSubstr("RoPE scaling"));
   EXPECT_THAT(ErrorWith("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}),
               HasSubstr("RoPE scaling"));
   EXPECT_THAT(ErrorWith("quantization_config", {{"bits", 4}}), HasSubstr("quantized"));
   EXPECT_EQ(With("attention_bias", true).error().cause(), Cause::kNotSupported);
+}
+
+TEST(ParseConfig, Qwen2_HasBiasesAndNoBeginning) {
+  Json json = TinyTalesConfig();
+  EXPECT_FALSE(ParseConfig(json.dump())->projection_biases);
+  json["model_type"] = "qwen2";
+  EXPECT_THAT(ParseConfig(json.dump()).error().message(),
+              HasSubstr("the model type \"qwen2\" and the architecture differ"));
+  json["architectures"] = {"Qwen2ForCausalLM"};
+  for (int named = 0; named < 3; ++named) {
+    if (named == 1) json.erase("model_type");
+    if (named == 2) {
+      json.erase("architectures");
+      json["model_type"] = "qwen2";
+    }
+    auto config = ParseConfig(json.dump());
+    ASSERT_TRUE(config.ok()) << config.error().ToString();
+    EXPECT_TRUE(config->projection_biases);
+    EXPECT_FALSE(config->bos_id.has_value());
+    EXPECT_THAT(config->eos_ids, ElementsAre(0));
+  }
 }
 
 TEST(ParseConfig, BadNumbers_AreRefused) {

@@ -21,25 +21,18 @@ class ByteTokenizer : public Tokenizer {
   uint32_t vocabulary_size() const override { return 256; }
 };
 
-TEST(PlanPrefill, EveryLength_IsCoveredInOrder) {
-  EXPECT_THAT(PlanPrefill(0), ElementsAre());
-  EXPECT_THAT(PlanPrefill(1), ElementsAre(PrefillChunk{1, 1}));
-  EXPECT_THAT(PlanPrefill(2), ElementsAre(PrefillChunk{16, 2}));
-  EXPECT_THAT(PlanPrefill(17), ElementsAre(PrefillChunk{16, 16}, PrefillChunk{1, 1}));
-  EXPECT_THAT(PlanPrefill(64), ElementsAre(PrefillChunk{64, 64}));
-  EXPECT_THAT(PlanPrefill(150), ElementsAre(PrefillChunk{64, 64}, PrefillChunk{64, 64},
-                                            PrefillChunk{16, 16}, PrefillChunk{16, 6}));
-}
-
-TEST(PlanPrefill, PaddedRows_FitIntoTheRoundedCapacity) {
-  for (uint32_t tokens = 1; tokens <= 300; ++tokens) {
-    uint32_t position = 0;
-    uint32_t capacity = (tokens + kPaddingRows - 1) / kPaddingRows * kPaddingRows;
-    for (const PrefillChunk& chunk : PlanPrefill(tokens)) {
-      EXPECT_LE(position + chunk.rows, capacity) << tokens;
-      position += chunk.tokens;
-    }
-    EXPECT_EQ(position, tokens);
+TEST(PlanPrefill, EveryLength_IsCoveredByEqualDispatches) {
+  EXPECT_EQ(PlanPrefill(1), (PrefillPlan{1, 1}));
+  EXPECT_EQ(PlanPrefill(37), (PrefillPlan{1, 37}));
+  EXPECT_EQ(PlanPrefill(256), (PrefillPlan{1, 256}));
+  EXPECT_EQ(PlanPrefill(257), (PrefillPlan{2, 129}));
+  for (uint32_t tokens = 1; tokens <= 1000; ++tokens) {
+    PrefillPlan plan = PlanPrefill(tokens);
+    EXPECT_LE(plan.rows, kPrefillRowsMax) << tokens;
+    EXPECT_GE(plan.dispatches * plan.rows, tokens);
+    // Less than a row of padding for each dispatch, so that the last one is not empty.
+    EXPECT_LT(plan.dispatches * plan.rows, tokens + plan.dispatches) << tokens;
+    EXPECT_LT((plan.dispatches - 1) * plan.rows, tokens) << tokens;
   }
 }
 

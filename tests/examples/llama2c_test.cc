@@ -72,7 +72,7 @@ TEST(OpenLlama2cCheckpoint, SmallFile_LaysTensorsOut) {
   ASSERT_TRUE(CheckShapes(checkpoint->config, checkpoint->weights).ok());
 
   std::vector<float> down(24);  // w2 of layer 1: after w1, and between w1 and w3.
-  ASSERT_TRUE(checkpoint->weights.layers[1].down.ReadFloats(down).ok());
+  ASSERT_TRUE(checkpoint->weights.layers[1].down.ReadRows(0, down).ok());
   size_t before = 259 * 4 + 2 * 4 + 2 * 16 + 2 * 8 + 2 * 8 + 2 * 16 + 2 * 4 + 2 * 24 + 24;
   EXPECT_EQ(down.front(), static_cast<float>(before));
   EXPECT_EQ(down.back(), static_cast<float>(before + 23));
@@ -89,7 +89,7 @@ TEST(OpenLlama2cCheckpoint, QueryRows_AreReorderedPerHead) {
   auto checkpoint = OpenLlama2cCheckpoint(folder.path() / "m.bin");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().ToString();
   std::vector<float> query(16);
-  ASSERT_TRUE(checkpoint->weights.layers[0].query.ReadFloats(query).ok());
+  ASSERT_TRUE(checkpoint->weights.layers[0].query.ReadRows(0, query).ok());
   float base = 259 * 4 + 4;
   // Rows 0, 2, 1, 3 of the file.
   EXPECT_THAT(query, ElementsAre(base + 0, base + 1, base + 2, base + 3, base + 8, base + 9,
@@ -104,7 +104,7 @@ TEST(OpenLlama2cCheckpoint, NegativeVocabulary_HasAHeadOfItsOwn) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().ToString();
   EXPECT_FALSE(checkpoint->config.tied_embeddings);
   std::vector<float> head(259 * 4);
-  ASSERT_TRUE(checkpoint->weights.head->ReadFloats(head).ok());
+  ASSERT_TRUE(checkpoint->weights.head->ReadRows(0, head).ok());
   std::string bytes = SmallCheckpoint(-259);
   float last;
   memcpy(&last, bytes.data() + bytes.size() - 4, 4);

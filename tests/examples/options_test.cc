@@ -29,19 +29,21 @@ TEST(ParseOptions, OnlyTheRequired_TakesDefaults) {
   EXPECT_EQ(options->temperature, 0);
   EXPECT_TRUE(options->fusion);
   EXPECT_TRUE(options->binding_cache);
-  EXPECT_FALSE(options->json || options->ignore_eos || options->in_process || options->host_cache);
+  EXPECT_FALSE(options->json || options->ignore_eos || options->in_process || options->host_cache ||
+               options->quantize);
 }
 
 TEST(ParseOptions, EverySwitch_IsTaken) {
-  auto options = Parse({"--model", "m", "--prompt-ids", "0,12,3", "--tokens", "7", "--temperature",
-                        "0.5", "--seed", "18446744073709551615", "--json", "--ignore-eos",
-                        "--no-fusion", "--no-binding-cache", "--host-kv", "--socket", "/s"});
+  auto options =
+      Parse({"--model", "m", "--prompt-ids", "0,12,3", "--tokens", "7", "--temperature", "0.5",
+             "--seed", "18446744073709551615", "--json", "--ignore-eos", "--no-fusion",
+             "--no-binding-cache", "--host-kv", "--socket", "/s", "--quantize", "q4"});
   ASSERT_TRUE(options.ok()) << options.error().ToString();
   EXPECT_THAT(*options->prompt_ids, ElementsAre(0, 12, 3));
   EXPECT_EQ(options->tokens, 7u);
   EXPECT_EQ(options->temperature, 0.5);
   EXPECT_EQ(options->seed, UINT64_MAX);
-  EXPECT_TRUE(options->json && options->ignore_eos && options->host_cache);
+  EXPECT_TRUE(options->json && options->ignore_eos && options->host_cache && options->quantize);
   EXPECT_FALSE(options->fusion || options->binding_cache);
   EXPECT_EQ(options->socket, "/s");
 }
@@ -72,6 +74,7 @@ TEST(ParseOptions, BadNumbers_AreRefused) {
     EXPECT_THAT(ErrorOf({"--temperature", temperature}), HasSubstr("--temperature")) << temperature;
   }
   EXPECT_THAT(ErrorOf({"--seed", "-1"}), HasSubstr("--seed"));
+  EXPECT_THAT(ErrorOf({"--quantize", "q5"}), HasSubstr("--quantize (q5) is not q4"));
   for (std::string_view ids : {"", "1,", ",1", "1,,2", "1,x", "-1", "1 2"}) {
     EXPECT_THAT(ErrorOf({"--prompt-ids", ids}), HasSubstr("--prompt-ids")) << ids;
   }

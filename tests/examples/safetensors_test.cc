@@ -58,14 +58,14 @@ TEST(Safetensors, ThreeTypes_AreWidened) {
   auto c = file->Find("c");
   ASSERT_TRUE(a.ok() && b.ok() && c.ok());
   std::vector<float> values(2);
-  ASSERT_TRUE(a->ReadFloats(values).ok());
+  ASSERT_TRUE(a->ReadRows(0, values).ok());
   EXPECT_THAT(a->shape, ElementsAre(1, 2));
   EXPECT_THAT(values, ElementsAre(1.5f, -2.0f));
   values.resize(3);
-  ASSERT_TRUE(b->ReadFloats(values).ok());
+  ASSERT_TRUE(b->ReadRows(0, values).ok());
   EXPECT_THAT(values, ElementsAre(1.0f, -2.0f, std::ldexp(1.0f, -24)));
   values.resize(1);
-  ASSERT_TRUE(c->ReadFloats(values).ok());
+  ASSERT_TRUE(c->ReadRows(0, values).ok());
   EXPECT_THAT(values, ElementsAre(1.5f));
 }
 
@@ -167,7 +167,7 @@ TEST(Safetensors, FileThatShrinks_IsAnErrorAndNoSignal) {
   auto a = file->Find("a");
   ASSERT_TRUE(a.ok());
   std::vector<float> values(2);
-  Status status = a->ReadFloats(values);
+  Status status = a->ReadRows(0, values);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message(), HasSubstr("ends while it is being read"));
 }
