@@ -6,10 +6,7 @@
 // (strided.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "arithmetic.glsl"
-
-#define BINARY_OPERATION(name, value) const uint kBinary##name = value;
-#include "operations.inc"
+#include "binary.glsl"
 
 layout(constant_id = 1) const uint kOperation = 0u;
 layout(constant_id = 2) const uint kOperandType = 0u;
@@ -27,51 +24,6 @@ READ_SLOT_WIDE(1)
 READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
-
-bool Test(VALUE a, VALUE b) {
-  bool ordered = !IsNanValue(a) && !IsNanValue(b);
-  switch (kOperation) {
-    case kBinaryEqual:
-      return ordered && a == b;
-    case kBinaryNotEqual:
-      return !ordered || a != b;
-    case kBinaryGreater:
-      return ordered && a > b;
-    case kBinaryGreaterOrEqual:
-      return ordered && a >= b;
-    case kBinaryLesser:
-      return ordered && a < b;
-    case kBinaryLesserOrEqual:
-      return ordered && a <= b;
-    case kBinaryLogicalAnd:
-      return a != VALUE(0) && b != VALUE(0);
-    case kBinaryLogicalOr:
-      return a != VALUE(0) || b != VALUE(0);
-    default:  // Exclusive or.
-      return (a != VALUE(0)) != (b != VALUE(0));
-  }
-}
-
-VALUE Apply(VALUE a, VALUE b) {
-  switch (kOperation) {
-    case kBinaryAdd:
-      return a + b;
-    case kBinarySub:
-      return a - b;
-    case kBinaryMul:
-      return a * b;
-    case kBinaryDiv:
-      return Div(a, b);
-    case kBinaryMax:
-      return Max(a, b);
-    case kBinaryMin:
-      return Min(a, b);
-    case kBinaryPow:
-      return Power(a, b);
-    default:  // prelu
-      return a < VALUE(0) ? a * b : a;
-  }
-}
 
 struct Operands {
   QuadOffsets places;
@@ -93,8 +45,8 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
                    kOperandType);
   VALUE b = Decode(OPERAND_ELEMENT(2, kOperandType, kAccess2, operands.b, k, offsets.y),
                    kOperandType);
-  if (kOperation >= kBinaryEqual) return uvec2(Test(a, b) ? 1u : 0u, 0u);
-  return Encode(Apply(a, b), kResultType);
+  if (IsBinaryPredicate(kOperation)) return uvec2(TestBinary(kOperation, a, b) ? 1u : 0u, 0u);
+  return Encode(ApplyBinary(kOperation, a, b), kResultType);
 }
 
 void main() { STORE_QUADS(3, kResultType, P(0), Operands, Prepare, ComputeElement); }

@@ -1,5 +1,5 @@
-// Convolutions of images: slots 1 input, 2 filter, 3 result, 4 bias (the input again where there is
-// none), of one float type. Sums are float32.
+// Convolutions of images: slots 1 input, 2 filter, 3 result, 4 bias, 5 residual, which lies as the
+// result does (the input again where there is none), of one float type. Sums are float32.
 //
 // An invocation computes CHANNELS neighbouring channels of a pixel, which share their loads of the
 // input; the last ones of a group may be fewer.
@@ -11,7 +11,8 @@
 // the height and from 9 on the width (window.glsl); from 12 on the dimensions of the units
 // (strided.glsl; x: pixel, y: offset of the input, z: first output channel, w: offset of the
 // result). Specialisation constants: 1 data type, 2 whether transposed, 3 whether there is a bias,
-// 4 rank, 5 whether a group has so few input channels that a plain loop does.
+// 4 rank, 5 whether a group has so few input channels that a plain loop does, 6 whether there
+// is a residual, 7 the activation (epilogue.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -21,15 +22,19 @@ layout(constant_id = 2) const uint kTransposed = 0u;
 layout(constant_id = 3) const uint kHasBias = 0u;
 layout(constant_id = 4) const uint kRank = 0u;
 layout(constant_id = 5) const uint kIsShallow = 0u;
+layout(constant_id = 6) const uint kHasResidual = 0u;
 #define STRIDED_RANK kRank
 
 #include "strided.glsl"
 #include "window.glsl"
+#define EPILOGUE_CONSTANT 7
+#include "epilogue.glsl"
 
 READ_SLOT(1)
 READ_SLOT(2)
 WRITE_SLOT(3)
 READ_SLOT(4)
+READ_SLOT(5)
 
 const uint kHeight = 6u;
 const uint kWidth = 9u;
@@ -103,8 +108,9 @@ void ComputeUnit(uint unit) {
     if (channel + i < group_channels.x) {
       float value = sums[i];
       if (kHasBias != 0u) value += LOAD(4, kType, place.z + i);
-      uint raw = Encode(value, kType).x;
       uint e = place.w + i * P4(5).y;
+      if (kHasResidual != 0u) value += LOAD(5, kType, e);
+      uint raw = Encode(Activate(value), kType).x;
       if (kType == kFloat16) {
         // The other half of the word belongs to another unit.
         uint shift = (e & 1u) << 4;

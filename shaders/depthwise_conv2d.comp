@@ -1,6 +1,6 @@
 // Convolutions in which each channel of the image has a filter of its own: slots 1 input, 2 filter,
-// 3 result (packed), 4 bias (the input again where there is none), of one float type. Sums are
-// float32.
+// 3 result (packed), 4 bias, 5 residual, which lies as the result does (the input again where there is
+// none), of one float type. Sums are float32.
 //
 // An invocation computes four neighbours: columns of a row, or, where channels come last, channels
 // of a pixel. A line is what they are a part of.
@@ -10,7 +10,8 @@
 // 4 {input strides: batch, channel, row, column}; 5 {filter strides: channel, row, column}; from 6
 // on the height and from 9 on the width (window.glsl). Specialisation constants: 1 data type,
 // 2 whether channels come last (a line is then a multiple of four), 3 whether there is a bias,
-// 4 whether a line is a multiple of four, 5 whether the filter's channels lie together.
+// 4 whether a line is a multiple of four, 5 whether the filter's channels lie together,
+// 6 whether there is a residual, 7 the activation (epilogue.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -21,6 +22,10 @@ layout(constant_id = 2) const uint kChannelsLast = 0u;
 layout(constant_id = 3) const uint kHasBias = 0u;
 layout(constant_id = 4) const uint kIsAligned = 0u;
 layout(constant_id = 5) const uint kFilterByFour = 0u;
+layout(constant_id = 6) const uint kHasResidual = 0u;
+
+#define EPILOGUE_CONSTANT 7
+#include "epilogue.glsl"
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -28,6 +33,8 @@ READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 READ_SLOT(4)
+READ_SLOT(5)
+READ_SLOT_WIDE(5)
 
 const uint kHeight = 6u;
 const uint kWidth = 9u;
@@ -95,6 +102,14 @@ vec4 LoadBias(uint channel) {
   return bias;
 }
 
+// Of elements e to e + 3, of which `count` are in the line.
+vec4 LoadResidual(uint e, uint count) {
+  if (kIsAligned != 0u) return LOAD_FOUR(5, e);
+  vec4 residual = vec4(0.0);
+  for (uint i = 0u; i < count; ++i) residual[i] = LOAD(5, kType, e + i);
+  return residual;
+}
+
 // Elements e to e + 3, of which `count` are in the line.
 void StoreFour(uint e, uint count, vec4 values) {
   if (kIsAligned != 0u && kType == kFloat32) {
@@ -139,7 +154,13 @@ void ComputeUnit(uint unit) {
   }
   if (kHasBias != 0u) sums += LoadBias(place.channel);
   uint length = P(1);
-  StoreFour(line * length + neighbour, min(length - neighbour, 4u), sums);
+  uint e = line * length + neighbour;
+  uint count = min(length - neighbour, 4u);
+  if (kHasResidual != 0u) sums += LoadResidual(e, count);
+  if (kActivation != kNoActivation) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) sums[i] = Activate(sums[i]);
+  }
+  StoreFour(e, count, sums);
 }
 
 void main() {

@@ -1,5 +1,6 @@
-// result[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n], for each matrix of a
-// batch. Slots: 1 a, 2 b, 3 the result, 4 c (a again where there is none). Sums are float32.
+// result[m, n] = activation(alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n] +
+// residual[m, n]), for each matrix of a batch. Slots: 1 a, 2 b, 3 the result, 4 c, 5 the residual,
+// which lies as the result does (a again where there is none). Sums are float32.
 //
 // A workgroup computes ROWS rows; its invocations have neighbouring columns, four times COLUMNS
 // each (product.glsl). b is a matrix or, with -DIMAGE=1, the windows of an image: then a is the
@@ -10,18 +11,21 @@
 // dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
 // result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type; 2, 3
 // how a and b load (LOADS_...); 4 whether there is a c; 5 whether two results along n, from an even
-// n on, share no word with others.
+// n on, share no word with others; 7 whether there is a residual; 8 the activation (epilogue.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
 
 #include "product.glsl"
+#define EPILOGUE_CONSTANT 8
+#include "epilogue.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kLoadsA = 0u;
 layout(constant_id = 3) const uint kLoadsB = 0u;
 layout(constant_id = 4) const uint kHasC = 0u;
 layout(constant_id = 5) const uint kStoresPairs = 0u;
+layout(constant_id = 7) const uint kHasResidual = 0u;
 
 // Element by element, or four at once from a multiple of 4 on: along k, or along m (n, for b). Load
 // of service/passes/matrix_product.h.
@@ -35,6 +39,7 @@ READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 READ_SLOT(4)
+READ_SLOT(5)
 
 // Elements e to e + 3, for e a multiple of 4.
 #define DECLARE_LOAD_FOUR(slot)                                             \
@@ -137,7 +142,8 @@ void StoreFour(Tile tile, uint m, uint n, vec4 values) {
       uint at = tile.c_offset + m * tile.c_strides.x + (n + i) * tile.c_strides.y;
       value += tile.factors.y * LOAD(4, kType, at);
     }
-    raw[i] = Encode(value, kType).x;
+    if (kHasResidual != 0u && n + i < columns) value += LOAD(5, kType, e + i * step);
+    raw[i] = Encode(Activate(value), kType).x;
   }
   if (kType == kFloat32) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {

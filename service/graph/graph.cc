@@ -11,6 +11,8 @@ std::string_view MacroName(const Macro& macro) {
     std::string_view operator()(const RmsNormalization&) const { return "rmsNormalization"; }
     std::string_view operator()(const BlockMatmul&) const { return "blockMatmul"; }
     std::string_view operator()(const RotaryEmbedding&) const { return "rotaryEmbedding"; }
+    // Goes by the name of what comes before it.
+    std::string_view operator()(const Epilogue&) const { return {}; }
   };
   return std::visit(Name(), macro);
 }

@@ -3,8 +3,11 @@
 #define WEBNND_SERVICE_GRAPH_MACRO_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
+
+#include "webidl/generated/types.h"
 
 namespace webnnd::service {
 
@@ -41,10 +44,29 @@ struct RotaryEmbedding {
   bool consecutive = false;  // There is one position, that of the first row; others follow.
 };
 
-// What of a node goes beyond its kind: nothing for an operator of the draft.
-using Macro = std::variant<std::monostate, RmsNormalization, BlockMatmul, RotaryEmbedding>;
+// The operator of one operand that follows another one; of its attributes, what it has.
+struct Activation {
+  webidl::OperatorKind kind{};
+  double alpha = 0;
+  double beta = 0;
+  double least = 0;
+  double greatest = 0;
+  bool gates = false;  // Its result times its operand: SiLU, where it is sigmoid.
+};
 
-// "rmsNormalization", for labels; empty for an operator of the draft.
+// activation(y + bias + residual), where y is a convolution or a product of matrices: the node's
+// kind and attributes are those of y, one of matmul, gemm, conv2d and convTranspose2d.
+// Operands: the two of y; bias, one element for each channel or column (c of gemm), or none;
+// residual, like the result, or none.
+struct Epilogue {
+  std::optional<Activation> activation;
+};
+
+// What of a node goes beyond its kind: nothing for an operator of the draft.
+using Macro =
+    std::variant<std::monostate, RmsNormalization, BlockMatmul, RotaryEmbedding, Epilogue>;
+
+// "rmsNormalization", for labels; empty for an operator of the draft, and for one with an epilogue.
 std::string_view MacroName(const Macro& macro);
 
 }  // namespace webnnd::service

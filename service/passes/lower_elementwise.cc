@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/limits.h"
+#include "service/passes/elementwise_operation.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -32,129 +33,6 @@ ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
                 static_cast<int>(ComputeClass::kUint64));
   return static_cast<ShaderId>(static_cast<uint16_t>(float_shader) +
                                static_cast<uint16_t>(ComputeClassOf(type)));
-}
-
-UnaryOperation UnaryOperationOf(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::kAbs:
-      return UnaryOperation::kAbs;
-    case OperatorKind::kCeil:
-      return UnaryOperation::kCeil;
-    case OperatorKind::kCos:
-      return UnaryOperation::kCos;
-    case OperatorKind::kElu:
-      return UnaryOperation::kElu;
-    case OperatorKind::kErf:
-      return UnaryOperation::kErf;
-    case OperatorKind::kExp:
-      return UnaryOperation::kExp;
-    case OperatorKind::kFloor:
-      return UnaryOperation::kFloor;
-    case OperatorKind::kGelu:
-      return UnaryOperation::kGelu;
-    case OperatorKind::kHardSigmoid:
-      return UnaryOperation::kHardSigmoid;
-    case OperatorKind::kHardSwish:
-      return UnaryOperation::kHardSwish;
-    case OperatorKind::kIsInfinite:
-      return UnaryOperation::kIsInfinite;
-    case OperatorKind::kIsNaN:
-      return UnaryOperation::kIsNan;
-    case OperatorKind::kLeakyRelu:
-      return UnaryOperation::kLeakyRelu;
-    case OperatorKind::kLinear:
-      return UnaryOperation::kLinear;
-    case OperatorKind::kLog:
-      return UnaryOperation::kLog;
-    case OperatorKind::kLogicalNot:
-      return UnaryOperation::kLogicalNot;
-    case OperatorKind::kNeg:
-      return UnaryOperation::kNeg;
-    case OperatorKind::kReciprocal:
-      return UnaryOperation::kReciprocal;
-    case OperatorKind::kRelu:
-      return UnaryOperation::kRelu;
-    case OperatorKind::kRoundEven:
-      return UnaryOperation::kRoundEven;
-    case OperatorKind::kSigmoid:
-      return UnaryOperation::kSigmoid;
-    case OperatorKind::kSign:
-      return UnaryOperation::kSign;
-    case OperatorKind::kSin:
-      return UnaryOperation::kSin;
-    case OperatorKind::kSoftplus:
-      return UnaryOperation::kSoftplus;
-    case OperatorKind::kSoftsign:
-      return UnaryOperation::kSoftsign;
-    case OperatorKind::kSqrt:
-      return UnaryOperation::kSqrt;
-    case OperatorKind::kTan:
-      return UnaryOperation::kTan;
-    case OperatorKind::kTanh:
-      return UnaryOperation::kTanh;
-    default:
-      UNREACHABLE();
-  }
-}
-
-BinaryOperation BinaryOperationOf(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::kAdd:
-      return BinaryOperation::kAdd;
-    case OperatorKind::kSub:
-      return BinaryOperation::kSub;
-    case OperatorKind::kMul:
-      return BinaryOperation::kMul;
-    case OperatorKind::kDiv:
-      return BinaryOperation::kDiv;
-    case OperatorKind::kMax:
-      return BinaryOperation::kMax;
-    case OperatorKind::kMin:
-      return BinaryOperation::kMin;
-    case OperatorKind::kPow:
-      return BinaryOperation::kPow;
-    case OperatorKind::kPrelu:
-      return BinaryOperation::kPrelu;
-    case OperatorKind::kEqual:
-      return BinaryOperation::kEqual;
-    case OperatorKind::kNotEqual:
-      return BinaryOperation::kNotEqual;
-    case OperatorKind::kGreater:
-      return BinaryOperation::kGreater;
-    case OperatorKind::kGreaterOrEqual:
-      return BinaryOperation::kGreaterOrEqual;
-    case OperatorKind::kLesser:
-      return BinaryOperation::kLesser;
-    case OperatorKind::kLesserOrEqual:
-      return BinaryOperation::kLesserOrEqual;
-    case OperatorKind::kLogicalAnd:
-      return BinaryOperation::kLogicalAnd;
-    case OperatorKind::kLogicalOr:
-      return BinaryOperation::kLogicalOr;
-    case OperatorKind::kLogicalXor:
-      return BinaryOperation::kLogicalXor;
-    default:
-      UNREACHABLE();
-  }
-}
-
-// The attributes that two parameters of a unary kernel carry.
-struct AlphaBeta {
-  double alpha = 0;
-  double beta = 0;
-};
-AlphaBeta AlphaBetaOf(const Node& node) {
-  if (auto* elu = std::get_if<webidl::EluAttributes>(&node.attributes)) return {elu->alpha, 0};
-  if (auto* leaky = std::get_if<webidl::LeakyReluAttributes>(&node.attributes)) {
-    return {leaky->alpha, 0};
-  }
-  if (auto* hard = std::get_if<webidl::HardSigmoidAttributes>(&node.attributes)) {
-    return {hard->alpha, hard->beta};
-  }
-  if (auto* linear = std::get_if<webidl::LinearAttributes>(&node.attributes)) {
-    return {linear->alpha, linear->beta};
-  }
-  return {};
 }
 
 // Adds an element-wise call, in pieces where a tensor is larger than a kernel may bind. `strides`:
@@ -282,10 +160,6 @@ T ToInteger(const std::optional<Number>& number, T fallback, T least, T greatest
       *number);
 }
 
-double ToDouble(const Number& number) {
-  return std::visit([](auto value) { return static_cast<double>(value); }, number);
-}
-
 // The four words of clamp's bounds: {least low, least high, greatest low, greatest high}.
 template <class T>
 std::array<uint32_t, 4> IntegerBounds(const webidl::ClampAttributes& clamp, T least, T greatest) {
@@ -296,12 +170,12 @@ std::array<uint32_t, 4> IntegerBounds(const webidl::ClampAttributes& clamp, T le
 }
 
 std::array<uint32_t, 4> ClampBounds(const webidl::ClampAttributes& clamp, OperandDataType type) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (type) {
     case OperandDataType::kFloat32:
-    case OperandDataType::kFloat16:
-      return {FloatBits(clamp.min_value ? ToDouble(*clamp.min_value) : -kInfinity), 0,
-              FloatBits(clamp.max_value ? ToDouble(*clamp.max_value) : kInfinity), 0};
+    case OperandDataType::kFloat16: {
+      FloatBounds bounds = FloatBoundsOf(clamp);
+      return {FloatBits(bounds.least), 0, FloatBits(bounds.greatest), 0};
+    }
     case OperandDataType::kInt32:
       return IntegerBounds<int64_t>(clamp, INT32_MIN, INT32_MAX);
     case OperandDataType::kUint32:
@@ -331,8 +205,8 @@ uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
 }  // namespace
 
 Status LowerUnary(const Node& node, LoweringBuilder& builder) {
-  AlphaBeta constants = AlphaBetaOf(node);
-  AddUnaryCall(node, UnaryOperationOf(node.kind),
+  AlphaBeta constants = AlphaBetaOf(node.attributes);
+  AddUnaryCall(node, *UnaryOperationOf(node.kind),
                {0, FloatBits(constants.alpha), FloatBits(constants.beta), 0}, builder);
   return {};
 }
@@ -350,7 +224,7 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kBinaryFloat, operand_type);
-  call.specialization = {static_cast<uint32_t>(BinaryOperationOf(node.kind)),
+  call.specialization = {static_cast<uint32_t>(*BinaryOperationOf(node.kind)),
                          static_cast<uint32_t>(operand_type),
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};

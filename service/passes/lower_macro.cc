@@ -103,6 +103,10 @@ Status Lower(const RotaryEmbedding& macro, const Node& node, LoweringBuilder& bu
   return {};
 }
 
+Status Lower(const Epilogue&, const Node& node, LoweringBuilder& builder) {
+  return GetLowering(node.kind)(node, builder);
+}
+
 Status Lower(std::monostate, const Node&, LoweringBuilder&) { UNREACHABLE(); }
 
 }  // namespace

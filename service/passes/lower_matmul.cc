@@ -41,6 +41,9 @@ Status LowerMatmul(const Node& node, LoweringBuilder& builder) {
   Product product;
   product.a = node.operands[0];
   product.b = node.operands[1];
+  // A row, where an epilogue adds one.
+  product.c = node.operands.size() > 2 ? node.operands[2] : kNoValue;
+  product.c_strides = {0, 1};
   product.result = node.results[0];
   const Shape& a = builder.descriptor(product.a).shape();
   const Shape& b = builder.descriptor(product.b).shape();
@@ -59,6 +62,8 @@ Status LowerMatmul(const Node& node, LoweringBuilder& builder) {
       BatchStrides(batch, batch, product.rows * product.columns)};
   product.batch = Coalesce(MakeDimensions(batch, strides));
   JoinBatchToRows(product);
+  product.residual = ResidualOf(node);
+  product.activation = ActivationOf(node);
   return AddProductCall(product, builder);
 }
 
@@ -87,6 +92,8 @@ Status LowerGemm(const Node& node, LoweringBuilder& builder) {
   product.alpha = attributes.alpha;
   product.beta = attributes.beta;
   product.batch = {StridedDimension()};
+  product.residual = ResidualOf(node);
+  product.activation = ActivationOf(node);
   return AddProductCall(product, builder);
 }
 

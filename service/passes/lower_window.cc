@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/matrix_product.h"
@@ -224,6 +225,8 @@ Product MakeConvolutionProduct(const Convolution& convolution, const Node& node,
   product.a = node.operands[1];
   product.b = node.operands[0];
   product.c = node.operands[2];
+  product.residual = ResidualOf(node);
+  product.activation = ActivationOf(node);
   product.result = node.results[0];
   product.rows = convolution.output_channels;
   product.columns = sizes.row * sizes.column;
@@ -276,6 +279,8 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   bool has_bias = node.operands[2] != kNoValue;
+  const ValueId residual = ResidualOf(node);
+  const std::optional<Activation> activation = ActivationOf(node);
   // CHANNELS of shaders/table.txt; a depthwise group has one.
   constexpr uint32_t kBlock = 4;
   uint32_t block = convolution.output_channels == 1 ? 1 : kBlock;
@@ -297,13 +302,19 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
 
   LoweredCall call;
   call.shader = block == 1 ? ShaderId::kConv2dChannel : ShaderId::kConv2dChannels;
-  call.specialization = {static_cast<uint32_t>(input.data_type()), convolution.transposed, has_bias,
-                         RankConstant(units), is_shallow};
-  // The module declares slot 4, so something must be bound there.
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         convolution.transposed,
+                         has_bias,
+                         RankConstant(units),
+                         is_shallow,
+                         residual != kNoValue,
+                         ActivationConstant(activation)};
+  // The module declares all slots, so something must be bound there.
   call.buffers = {{node.operands[0], false},
                   {node.operands[1], false},
                   {node.results[0], true},
-                  {has_bias ? node.operands[2] : node.operands[0], false}};
+                  {has_bias ? node.operands[2] : node.operands[0], false},
+                  {residual != kNoValue ? residual : node.operands[0], false}};
   call.parameters = {NarrowCast<uint32_t>(unit_count), static_cast<uint32_t>(units.size()),
                      convolution.input_channels, 0};
   AppendDivisor(convolution.output_channels, call.parameters);
@@ -316,6 +327,7 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   AppendAxis(convolution.height, call.parameters);
   AppendAxis(convolution.width, call.parameters);
   AppendDimensions(units, call.parameters);
+  AppendActivation(activation, call.parameters);
   call.invocations = unit_count;
   call.cost = unit_count * std::max(loops, rows * columns * convolution.input_channels * block);
   builder.AddCall(std::move(call));
@@ -335,6 +347,8 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   const Image output = ReadImage(result.shape(), convolution.layout);
   const Image strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
   const bool has_bias = node.operands[2] != kNoValue;
+  const ValueId residual = ResidualOf(node);
+  const std::optional<Activation> activation = ActivationOf(node);
   const bool channels_last = convolution.layout == InputOperandLayout::kNhwc;
   const uint64_t rows = TapsMax(convolution.height, /*transposed=*/false);
   const uint64_t columns = convolution.width.window;
@@ -350,13 +364,19 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   LoweredCall call;
   call.shader = ShaderId::kDepthwiseConv2d;
   // Taps lie a multiple of four apart where channels are what lies together.
-  call.specialization = {static_cast<uint32_t>(input.data_type()), channels_last, has_bias,
-                         line % 4 == 0, channels_last && convolution.filter_group == 1};
-  // The module declares slot 4, so something must be bound there.
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         channels_last,
+                         has_bias,
+                         line % 4 == 0,
+                         channels_last && convolution.filter_group == 1,
+                         residual != kNoValue,
+                         ActivationConstant(activation)};
+  // The module declares all slots, so something must be bound there.
   call.buffers = {{node.operands[0], false},
                   {node.operands[1], false},
                   {node.results[0], true},
-                  {has_bias ? node.operands[2] : node.operands[0], false}};
+                  {has_bias ? node.operands[2] : node.operands[0], false},
+                  {residual != kNoValue ? residual : node.operands[0], false}};
   call.parameters = {NarrowCast<uint32_t>(units), line, 0, 0};
   AppendDivisor(fours, call.parameters);
   AppendDivisor(channels_last ? output.column : output.row, call.parameters);
@@ -367,6 +387,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
        convolution.filter_row, convolution.filter_column, 0});
   AppendAxis(convolution.height, call.parameters);
   AppendAxis(convolution.width, call.parameters);
+  AppendActivation(activation, call.parameters);
   call.invocations = units;
   call.cost = units * std::max(loops, 4 * rows * columns);
   builder.AddCall(std::move(call));

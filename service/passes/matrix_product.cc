@@ -112,18 +112,25 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   Load b_loads = ChooseLoadOfB(product);
   webidl::OperandDataType type = builder.descriptor(product.result).data_type();
   bool has_c = product.c != kNoValue;
+  bool has_residual = product.residual != kNoValue;
   Kernel kernel = ChooseKernel(product, b_loads);
 
   LoweredCall call;
   call.shader = kernel.shader;
-  call.specialization = {static_cast<uint32_t>(type), static_cast<uint32_t>(a_loads),
-                         static_cast<uint32_t>(b_loads), has_c, StoresPairs(product, type)};
-  if (product.image) call.specialization.push_back(product.image->channels_last);
-  // The module declares slot 4, so something must be bound there.
+  call.specialization = {static_cast<uint32_t>(type),
+                         static_cast<uint32_t>(a_loads),
+                         static_cast<uint32_t>(b_loads),
+                         has_c,
+                         StoresPairs(product, type),
+                         product.image && product.image->channels_last,
+                         has_residual,
+                         ActivationConstant(product.activation)};
+  // The module declares all slots, so something must be bound there.
   call.buffers = {{product.a, false},
                   {product.b, false},
                   {product.result, true},
-                  {has_c ? product.c : product.a, false}};
+                  {has_c ? product.c : product.a, false},
+                  {has_residual ? product.residual : product.a, false}};
   call.parameters = {CountMatrices(product),
                      product.rows,
                      product.columns,
@@ -147,6 +154,7 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
     call.parameters.insert(call.parameters.end(), product.image->parameters.begin(),
                            product.image->parameters.end());
   }
+  AppendActivation(product.activation, call.parameters);
   call.invocations = CountInvocations(product, kernel);
   call.cost = CountMultiplyAdds(product);
   builder.AddCall(std::move(call));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lowering.h"
 
@@ -28,11 +29,12 @@ struct ImageColumns {
   std::vector<uint32_t> parameters;  // As shaders/image_columns.glsl reads them.
 };
 
-// result = alpha * a * b + beta * c, as shaders/matmul.comp computes it.
+// result = activation(alpha * a * b + beta * c + residual), as shaders/matmul.comp computes it.
 struct Product {
   ValueId a = kNoValue;
   ValueId b = kNoValue;
-  ValueId c = kNoValue;  // kNoValue: none.
+  ValueId c = kNoValue;         // kNoValue: none.
+  ValueId residual = kNoValue;  // Like the result; kNoValue: none.
   ValueId result = kNoValue;
   uint32_t rows = 0;     // M
   uint32_t columns = 0;  // N
@@ -45,6 +47,7 @@ struct Product {
   double beta = 1;
   std::vector<StridedDimension> batch;  // Strides of a, b, c and the result.
   std::optional<ImageColumns> image;
+  std::optional<Activation> activation;
 };
 
 // NotSupported where the sums are too long for a kernel.

@@ -18,6 +18,10 @@ constexpr Pattern kPatterns[] = {
     MatchTransposedRotaryEmbedding,
     MatchPartialRotaryEmbedding,
     MatchRotaryEmbedding,
+    // What is left of products; the longest first.
+    MatchActivatedProduct,
+    MatchProductWithResidual,
+    MatchProductWithBias,
 };
 
 // One pattern, everywhere in a graph.

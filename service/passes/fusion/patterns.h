@@ -18,6 +18,11 @@ std::optional<Match> MatchRotaryEmbedding(const GraphIndex& index, const Node& l
 std::optional<Match> MatchPartialRotaryEmbedding(const GraphIndex& index, const Node& last);
 std::optional<Match> MatchTransposedRotaryEmbedding(const GraphIndex& index, const Node& last);
 
+// Convolutions and products of matrices with what follows them: a bias, a residual, an activation.
+std::optional<Match> MatchActivatedProduct(const GraphIndex& index, const Node& last);
+std::optional<Match> MatchProductWithResidual(const GraphIndex& index, const Node& last);
+std::optional<Match> MatchProductWithBias(const GraphIndex& index, const Node& last);
+
 }  // namespace webnnd::service
 
 #endif  // WEBNND_SERVICE_PASSES_FUSION_PATTERNS_H_

@@ -1,0 +1,35 @@
+// Which operation of shaders/operations.inc an element-wise operator is, and its constants.
+#ifndef WEBNND_SERVICE_PASSES_ELEMENTWISE_OPERATION_H_
+#define WEBNND_SERVICE_PASSES_ELEMENTWISE_OPERATION_H_
+
+#include <limits>
+#include <optional>
+
+#include "service/passes/kernel_parameters.h"
+#include "webidl/generated/types.h"
+
+namespace webnnd::service {
+
+// None for operators of another kind.
+std::optional<UnaryOperation> UnaryOperationOf(webidl::OperatorKind kind);
+std::optional<BinaryOperation> BinaryOperationOf(webidl::OperatorKind kind);
+
+// The attributes alpha and beta, where an operator has them; else 0.
+struct AlphaBeta {
+  double alpha = 0;
+  double beta = 0;
+};
+AlphaBeta AlphaBetaOf(const webidl::OperatorAttributes& attributes);
+
+double ToDouble(const webidl::Number& number);
+
+// The least and greatest value that clamp lets through, as floats.
+struct FloatBounds {
+  double least = -std::numeric_limits<double>::infinity();
+  double greatest = std::numeric_limits<double>::infinity();
+};
+FloatBounds FloatBoundsOf(const webidl::ClampAttributes& clamp);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_ELEMENTWISE_OPERATION_H_
