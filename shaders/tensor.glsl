@@ -1,7 +1,7 @@
 // How every shader reads and writes tensors: nothing else in this folder declares a buffer.
 //
 // Conventions of every kernel here:
-//  - set 0, binding 0 holds the parameters; "slots" 1 to 8 are the tensors, as 32-bit words.
+//  - set 0, binding 0 holds the parameters; "slots" 1 to 16 are the tensors, as 32-bit words.
 //  - Specialisation constant 0 is the local size; 1 and up belong to the family.
 //  - All parameters zero means no work and no access to any tensor (pipelines are warmed so).
 //  - Any number of workgroups gives the same result: kernels loop with the grid's stride.
@@ -71,8 +71,8 @@ uint BitsLog2(uint type) {
 
 // How operands are read (-DTENSOR_READS=...). Each module is built in both forms; the device says
 // which is used (DeviceProfile of service/vulkan/adapter.h).
-#define READS_STORAGE 0  // Storage buffers at bindings 1 to 8.
-#define READS_TEXELS 1   // Texel buffers of RGBA32_UINT at bindings 9 to 16.
+#define READS_STORAGE 0  // Storage buffers at bindings 1 to 16.
+#define READS_TEXELS 1   // Texel buffers of RGBA32_UINT at bindings 17 to 32.
 
 // Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words and
 // LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the high word in .y.
@@ -84,7 +84,7 @@ uint BitsLog2(uint type) {
 
 // A texel costs as much as any word of it.
 #define DECLARE_READS(slot)                                                \
-  layout(set = 0, binding = 8 + slot) uniform usamplerBuffer texels_##slot; \
+  layout(set = 0, binding = 16 + slot) uniform usamplerBuffer texels_##slot; \
   uvec2 LoadPair##slot(uint i) {                                           \
     uvec4 texel = texelFetch(texels_##slot, int(i >> 1));                  \
     return (i & 1u) != 0u ? texel.zw : texel.xy;                           \

@@ -14,7 +14,7 @@
 namespace webnnd::service {
 
 // Buffers of one kernel call: its slots (shaders/tensor.glsl).
-inline constexpr uint32_t kBuffersPerCallMax = 8;
+inline constexpr uint32_t kBuffersPerCallMax = 16;
 // 32-bit words of parameters of one kernel call: one uniform buffer range of 1 KiB.
 inline constexpr uint32_t kParametersPerCallMax = 256;
 // What every storage-buffer offset is a multiple of (Vulkan's largest allowed alignment).
