@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/passes/gemv.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -99,6 +100,25 @@ Load ChooseLoadOfB(const Product& product) {
                     DistancesOf(product, 1));
 }
 
+// Whether a is one row, and each row of b, as it lies in memory, one column of it.
+bool IsGemv(const Product& product, webidl::OperandDataType type) {
+  return product.rows == 1 && !product.image && CountMatrices(product) == 1 &&
+         product.a_strides.column == 1 && product.b_strides.row == 1 &&
+         product.b_strides.column == product.depth && product.result_strides.column == 1 &&
+         product.c_strides.column <= 1 && IsGemvDepth(type, product.depth);
+}
+
+Gemv MakeGemv(const Product& product) {
+  Gemv gemv;
+  gemv.x = product.a;
+  gemv.depth = product.depth;
+  gemv.matrices = {
+      {product.b, product.c, product.c_strides.column, product.result, product.columns}};
+  gemv.alpha = product.alpha;
+  gemv.beta = product.beta;
+  return gemv;
+}
+
 }  // namespace
 
 Status AddProductCall(const Product& product, LoweringBuilder& builder) {
@@ -111,6 +131,10 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
                             product.rows, DistancesOf(product, 0));
   Load b_loads = ChooseLoadOfB(product);
   webidl::OperandDataType type = builder.descriptor(product.result).data_type();
+  if (IsGemv(product, type)) {
+    AddGemvCall(MakeGemv(product), builder);
+    return {};
+  }
   bool has_c = product.c != kNoValue;
   bool has_residual = product.residual != kNoValue;
   Kernel kernel = ChooseKernel(product, b_loads);

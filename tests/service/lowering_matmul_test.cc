@@ -254,6 +254,35 @@ TEST(LowerGemm, WeightsOfADecoder_MatchReference) {
   ExpectGemm(kFloat, {33, 256, 70, {.b_transpose = true}, {}});
 }
 
+// Rows of b as they lie in memory: shorter than a subgroup's loads, some of them, and part of one.
+TEST(LowerGemm, OneRow_MatchesReference) {
+  const webidl::GemmAttributes attributes{.alpha = 0.5, .beta = -2, .b_transpose = true};
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t depth : {8u, 24u, 264u, 1544u}) {
+      for (uint32_t columns : {1u, 3u, 8u, 67u, 1030u}) {
+        ExpectGemm(type, {1, depth, columns, attributes, {}});
+      }
+      for (const Shape& c : {Shape{}, Shape{1, 1}, Shape{67}, Shape{1, 67}}) {
+        ExpectGemm(type, {1, depth, 67, attributes, c});
+      }
+    }
+  }
+}
+
+TEST(LowerGemm, InfinityInOneRow_StaysInItsColumn) {
+  const uint32_t depth = 68;  // The last four are loaded apart.
+  for (uint32_t k : {0u, 35u, depth - 1}) {
+    Values b = RandomTensor(kFloat, {9, depth}, 4).Values();
+    b[8 * depth + k] = std::numeric_limits<long double>::infinity();
+    Values result = RunOne(OperatorKind::kGemm,
+                           {RandomTensor(kFloat, {1, depth}, 3),
+                            HostTensor::Create(kFloat, {9, depth}, b), std::nullopt},
+                           webidl::GemmAttributes{.b_transpose = true})
+                        .Values();
+    for (uint32_t n = 0; n < 9; ++n) EXPECT_EQ(std::isinf(result[n]), n == 8) << n;
+  }
+}
+
 // Large enough for the tall kernel; whole tiles and partial ones, with every way to load.
 TEST(LowerGemm, TallTiles_MatchReference) {
   for (int choice = 0; choice < 4; ++choice) {
