@@ -43,10 +43,11 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(webnn::ML& ml,
                                                  const LoadProgress& progress) {
   CHECK(options.prompt_tokens > 0 && options.prompt_tokens <= options.positions_max);
   std::unique_ptr<Decoder> decoder(new Decoder(ml, context, model, options));
-  ASSIGN_OR_RETURN(
-      DeviceWeights weights,
-      UploadWeights(ml, *context, model,
-                    {.format = options.weights, .positions = decoder->capacity_}, progress));
+  ASSIGN_OR_RETURN(DeviceWeights weights, UploadWeights(ml, *context, model,
+                                                        {.format = options.weights,
+                                                         .positions = decoder->capacity_,
+                                                         .part_bytes_max = options.part_bytes_max},
+                                                        progress));
   TRY(decoder->AllocateTensors());
   ASSIGN_OR_RETURN(decoder->prefill_,
                    decoder->MakeStage(weights, decoder->prefill_plan_.rows, /*is_prefill=*/true));

@@ -15,16 +15,14 @@ namespace {
 
 using webnn::OperandDataType;
 
-// What every Vulkan device lets one kernel bind.
-constexpr uint64_t kPartBytesMax = 128 << 20;
 // Floats that are quantized at a time.
 constexpr uint64_t kQuantizeChunk = 1 << 18;
 
 class Uploader {
  public:
-  Uploader(webnn::ML& ml, webnn::Context& context, WeightFormat format, uint64_t total,
+  Uploader(webnn::ML& ml, webnn::Context& context, const UploadOptions& options, uint64_t total,
            const LoadProgress& progress)
-      : ml_(ml), context_(context), format_(format), total_(total), progress_(progress) {}
+      : ml_(ml), context_(context), options_(options), total_(total), progress_(progress) {}
 
   Result<TensorPtr> Vector(const StoredTensor& stored) {
     auto tensor = SendRows(stored, 0, stored.element_count() / stored.row_elements());
@@ -41,9 +39,10 @@ class Uploader {
   // `stored` has been checked to be a matrix.
   Result<DeviceMatrix> Matrix(const StoredTensor& stored) {
     DeviceMatrix matrix{.columns = stored.shape[1], .parts = {}};
-    bool quantize = format_ == WeightFormat::kQ4 && matrix.columns % kQuantizedBlock == 0;
+    bool quantize = options_.format == WeightFormat::kQ4 && matrix.columns % kQuantizedBlock == 0;
     uint64_t row_bytes = quantize ? matrix.columns / 2 : matrix.columns * sizeof(float);
-    auto rows_max = static_cast<uint32_t>(std::max<uint64_t>(kPartBytesMax / row_bytes, 1));
+    auto rows_max =
+        static_cast<uint32_t>(std::max<uint64_t>(options_.part_bytes_max / row_bytes, 1));
     for (uint32_t first = 0; first < stored.shape[0]; first += rows_max) {
       uint32_t rows = std::min(rows_max, stored.shape[0] - first);
       auto part = quantize ? QuantizedPart(stored, first, rows) : FloatPart(stored, first, rows);
@@ -135,7 +134,7 @@ class Uploader {
 
   webnn::ML& ml_;
   webnn::Context& context_;
-  const WeightFormat format_;
+  const UploadOptions options_;
   const uint64_t total_;
   const LoadProgress& progress_;
   uint64_t done_ = 0;
@@ -146,7 +145,7 @@ class Uploader {
 Result<DeviceWeights> UploadWeights(webnn::ML& ml, webnn::Context& context, const Model& model,
                                     const UploadOptions& options, const LoadProgress& progress) {
   const ModelWeights& weights = model.weights;
-  Uploader uploader(ml, context, options.format, weights.element_count(), progress);
+  Uploader uploader(ml, context, options, weights.element_count(), progress);
   DeviceWeights device;
   // The largest first: what carries it over is gone before much else is there.
   ASSIGN_OR_RETURN(device.embedding, uploader.Matrix(weights.embedding));

@@ -68,9 +68,13 @@ struct DeviceWeights {
 // Called as tensors arrive on the device, with the weights done and the weights in all.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
+// What every Vulkan device lets one kernel bind; larger matrices are cut by rows.
+inline constexpr uint64_t kPartBytesMax = 128 << 20;
+
 struct UploadOptions {
   WeightFormat format = WeightFormat::kFloat32;
   uint32_t positions = 0;  // Rows of the RoPE tables.
+  uint64_t part_bytes_max = kPartBytesMax;
 };
 
 // Uploads one tensor after another; at most one part is held in this process at a time, and those

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "tests/examples/test_models.h"
+#include "tools/models/random_model.h"
 
 extern char** environ;
 
@@ -115,6 +116,25 @@ TEST(Generate, Stories260K_GivesTheKnownIds) {
   if (!shared) GTEST_SKIP() << "SKIPPED: ../shared is not there, so stories260K is not tested";
   fs::path folder = *shared / "models/stories260K";
   ExpectAllCases(folder / "stories260K.bin", ReadJson(folder / "expected.json"));
+}
+
+// At real size. The weights are made here; the answers are those of others.
+TEST(Generate, SmolLmShape_GivesTheKnownIds) {
+  auto shared = SharedFolder();
+  if (!shared) GTEST_SKIP() << "SKIPPED: ../shared is not there, so SmolLM's shape is not tested";
+  Json expected = ReadJson(*shared / "models/smollm-shape/expected.json");
+  TemporaryFolder folder;
+  ASSERT_TRUE(models::WriteRandomModel(folder.path(), {.config = models::SmolLmShape()}).ok());
+  ASSERT_EQ(fs::file_size(folder.path() / "model.safetensors"), expected["file_bytes"]);
+  const auto ids = expected["generated_ids"].get<Ids>();
+  Finished run = RunGenerate({"--model", folder.path(), "--prompt-ids",
+                              Join(expected["prompt_ids"].get<Ids>()), "--tokens",
+                              std::to_string(ids.size()), "--ignore-eos", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  EXPECT_EQ(run.json()["generated_ids"].get<Ids>(), ids);
+  const auto logits = run.json()["first_logits"].get<std::vector<double>>();
+  const auto first = expected["steps"][0]["first16"].get<std::vector<double>>();
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(logits[i], first[i], 1e-3) << i;
 }
 
 TEST(Generate, OneThingTurnedOff_ChangesNoId) {

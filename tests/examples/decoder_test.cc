@@ -1,0 +1,207 @@
+// Decoders on the device against the reference in double precision.
+#include "examples/generate/decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/examples/test_models.h"
+#include "tests/support/service_fixture.h"
+#include "tools/models/random_model.h"
+#include "tools/models/reference_decoder.h"
+
+namespace webnnd::generate {
+namespace {
+
+using models::RandomModel;
+using models::ReferenceFormat;
+using Ids = std::vector<int32_t>;
+
+// Two layers, two heads to a key/value head; every matrix can be quantized.
+RandomModel SmallModel() {
+  RandomModel model;
+  model.config = {.vocabulary_size = 300,
+                  .hidden_size = 64,
+                  .intermediate_size = 96,
+                  .layer_count = 2,
+                  .head_count = 4,
+                  .key_value_head_count = 2,
+                  .head_dim = 16,
+                  .positions_max = 512,
+                  .norm_epsilon = 1e-5f,
+                  .rope_theta = 10000,
+                  .tied_embeddings = true};
+  return model;
+}
+
+RandomModel SmallQwen2() {
+  RandomModel model = SmallModel();
+  model.config.projection_biases = true;
+  model.config.rope_theta = 1e6;
+  return model;
+}
+
+Ids MakePrompt(size_t length) {
+  Ids ids;
+  for (size_t i = 0; i < length; ++i) ids.push_back(static_cast<int32_t>((i * i * 7 + 3) % 300));
+  return ids;
+}
+
+struct Generated {
+  Ids ids;
+  std::vector<float> first_logits;
+};
+
+class DecoderTest : public service::ServiceTest {
+ protected:
+  // Writes the model and opens it.
+  Model Open(const RandomModel& random) {
+    EXPECT_TRUE(models::WriteRandomModel(folder_.path(), random).ok());
+    auto model = OpenModel(folder_.path(), TokenizerNeed::kIfPresent);
+    EXPECT_TRUE(model.ok()) << model.error().ToString();
+    return std::move(model).value();
+  }
+
+  Generated Generate(const Model& model, const Ids& prompt, uint32_t count, DecoderOptions options,
+                     const webnn::ContextOptions& context_options = {}) {
+    options.prompt_tokens = static_cast<uint32_t>(prompt.size());
+    options.positions_max = options.prompt_tokens + count;
+    options.first_logits = 32;
+    auto context = MakeContext(context_options);
+    auto decoder = Decoder::Create(ml(), context, model, options, [](uint64_t, uint64_t) {});
+    EXPECT_TRUE(decoder.ok()) << decoder.error().ToString();
+    if (!decoder.ok()) return {};
+    EXPECT_TRUE((*decoder)->Prefill(prompt).ok());
+    Generated out;
+    auto logits = (*decoder)->ReadFirstLogits();
+    EXPECT_TRUE(logits.ok());
+    if (logits.ok()) out.first_logits = *logits;
+    while (out.ids.size() < count) {
+      auto id = (*decoder)->TakeToken();
+      EXPECT_TRUE(id.ok()) << id.error().ToString();
+      if (!id.ok()) break;
+      out.ids.push_back(*id);
+      EXPECT_TRUE((*decoder)->Advance().ok());
+    }
+    return out;
+  }
+
+  // What the device says must be what the reference says.
+  void ExpectReference(const RandomModel& random, const Ids& prompt, uint32_t count,
+                       const DecoderOptions& options,
+                       const webnn::ContextOptions& context_options = {}) {
+    Model model = Open(random);
+    auto reference = models::ReferenceDecoder::Create(model, options.weights == WeightFormat::kQ4
+                                                                 ? ReferenceFormat::kQ4
+                                                                 : ReferenceFormat::kExact);
+    ASSERT_TRUE(reference.ok()) << reference.error().ToString();
+    auto steps = models::GenerateGreedily(*reference, prompt, count);
+    Generated generated = Generate(model, prompt, count, options, context_options);
+    ASSERT_EQ(generated.ids.size(), count);
+    for (uint32_t i = 0; i < 32; ++i) {
+      EXPECT_NEAR(generated.first_logits[i], steps[0].logits[i], 1e-4) << i;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      ASSERT_GT(steps[i].gap, 1e-4) << "choose another seed: step " << i << " is a near tie";
+      ASSERT_EQ(generated.ids[i], steps[i].id) << i;
+    }
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(DecoderTest, EveryStoredType_GivesTheReferenceIds) {
+  for (StoredType type : {StoredType::kFloat32, StoredType::kFloat16, StoredType::kBfloat16}) {
+    SCOPED_TRACE(StoredTypeName(type));
+    RandomModel model = SmallModel();
+    model.type = type;
+    ExpectReference(model, MakePrompt(9), 12, {});
+  }
+}
+
+TEST_F(DecoderTest, Qwen2_GivesTheReferenceIds) {
+  ExpectReference(SmallQwen2(), MakePrompt(9), 12, {});
+  ExpectReference(SmallQwen2(), MakePrompt(9), 12, {.weights = WeightFormat::kQ4});
+}
+
+TEST_F(DecoderTest, HeadOfItsOwn_GivesTheReferenceIds) {
+  for (RandomModel model : {SmallModel(), SmallQwen2()}) {
+    model.config.tied_embeddings = false;
+    ExpectReference(model, MakePrompt(5), 8, {});
+    ExpectReference(model, MakePrompt(5), 8, {.weights = WeightFormat::kQ4});
+  }
+}
+
+TEST_F(DecoderTest, Quantized_GivesTheReferenceIdsWithEverySwitch) {
+  const DecoderOptions kQuantized = {.weights = WeightFormat::kQ4};
+  ExpectReference(SmallModel(), MakePrompt(9), 12, kQuantized);
+  ExpectReference(SmallModel(), MakePrompt(9), 12, kQuantized, {.fusion = false});
+  ExpectReference(SmallModel(), MakePrompt(9), 12,
+                  {.weights = WeightFormat::kQ4, .host_cache = true}, {.binding_cache = false});
+}
+
+TEST_F(DecoderTest, OddWidths_StayUnquantized) {
+  RandomModel model = SmallModel();
+  model.config.intermediate_size = 100;  // The rows of `down`.
+  ExpectReference(model, MakePrompt(9), 8, {.weights = WeightFormat::kQ4});
+}
+
+TEST_F(DecoderTest, MatricesInParts_GiveTheReferenceIds) {
+  for (WeightFormat weights : {WeightFormat::kFloat32, WeightFormat::kQ4}) {
+    // 300 rows of the embedding in parts of 50, or of 400 / 32.
+    ExpectReference(SmallModel(), MakePrompt(17), 12,
+                    {.weights = weights, .part_bytes_max = 64 * 4 * 50});
+    ExpectReference(SmallModel(), MakePrompt(17), 12, {.weights = weights, .part_bytes_max = 400});
+  }
+}
+
+TEST_F(DecoderTest, PromptsOfEveryKind_GiveTheReferenceIds) {
+  // One token; one dispatch; two, of which the second is padded; two without padding.
+  for (size_t length : {1u, 2u, 255u, 257u, 300u}) {
+    SCOPED_TRACE(length);
+    ExpectReference(SmallModel(), MakePrompt(length), 4, {});
+  }
+}
+
+TEST_F(DecoderTest, FullCaches_RefuseAnotherToken) {
+  Model model = Open(SmallModel());
+  auto context = MakeContext();
+  auto decoder = Decoder::Create(ml(), context, model, {.prompt_tokens = 3, .positions_max = 4},
+                                 [](uint64_t, uint64_t) {});
+  ASSERT_TRUE(decoder.ok());
+  ASSERT_TRUE((*decoder)->Prefill(MakePrompt(3)).ok());
+  while ((*decoder)->position() < (*decoder)->capacity()) {
+    ASSERT_TRUE((*decoder)->Advance().ok());
+    ASSERT_TRUE((*decoder)->TakeToken().ok());
+  }
+  Status status = (*decoder)->Advance();
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message(), testing::HasSubstr("the caches are full"));
+}
+
+TEST_F(DecoderTest, LogitsForTheHost_AreTheReferences) {
+  Model model = Open(SmallModel());
+  auto context = MakeContext();
+  Ids prompt = MakePrompt(6);
+  auto decoder = Decoder::Create(ml(), context, model,
+                                 {.prompt_tokens = 6, .positions_max = 8, .greedy = false},
+                                 [](uint64_t, uint64_t) {});
+  ASSERT_TRUE(decoder.ok());
+  auto reference = models::ReferenceDecoder::Create(model, ReferenceFormat::kExact);
+  ASSERT_TRUE(reference.ok());
+  auto steps = models::GenerateGreedily(*reference, prompt, 2);
+  ASSERT_TRUE((*decoder)->Prefill(prompt).ok());
+  for (const models::GreedyStep& step : steps) {
+    auto logits = (*decoder)->ReadLogits();
+    ASSERT_TRUE(logits.ok());
+    ASSERT_EQ(logits->size(), step.logits.size());
+    for (size_t i = 0; i < logits->size(); ++i) EXPECT_NEAR((*logits)[i], step.logits[i], 1e-4);
+    ASSERT_TRUE((*decoder)->Feed(step.id).ok());
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::generate
