@@ -102,10 +102,11 @@ Load ChooseLoadOfB(const Product& product) {
 
 // Whether a is one row, and each row of b, as it lies in memory, one column of it.
 bool IsGemv(const Product& product, webidl::OperandDataType type) {
-  return product.rows == 1 && !product.image && CountMatrices(product) == 1 &&
-         product.a_strides.column == 1 && product.b_strides.row == 1 &&
-         product.b_strides.column == product.depth && product.result_strides.column == 1 &&
-         product.c_strides.column <= 1 && IsGemvDepth(type, product.depth);
+  return product.rows == 1 && !product.image && product.residual == kNoValue &&
+         !product.activation && CountMatrices(product) == 1 && product.a_strides.column == 1 &&
+         product.b_strides.row == 1 && product.b_strides.column == product.depth &&
+         product.result_strides.column == 1 && product.c_strides.column <= 1 &&
+         IsGemvDepth(type, product.depth);
 }
 
 Gemv MakeGemv(const Product& product) {
