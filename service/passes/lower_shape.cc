@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/piece_copy.h"
 #include "service/passes/region_copy.h"
 
 namespace webnnd::service {
@@ -129,19 +130,17 @@ Status LowerSplit(const Node& node, LoweringBuilder& builder) {
   uint32_t axis = std::get<webidl::SplitAttributes>(node.attributes).axis;
   const Shape shape = builder.descriptor(node.operands[0]).shape();
   AxisSplit around = SplitAtAxis(shape, axis);
+  PieceCopy copy{.whole = node.operands[0],
+                 .out_of_whole = true,
+                 .rows = around.outer,
+                 .row_length = shape[axis] * around.inner};
   uint32_t start = 0;
   for (ValueId result : node.results) {
-    uint32_t size = builder.descriptor(result).shape()[axis];
-    std::vector<StridedDimension> dimensions = {
-        {.size = around.outer, .strides = {shape[axis] * around.inner}},
-        {.size = size * around.inner, .strides = {1}}};
-    AddRegionCopy({.source = node.operands[0],
-                   .result = result,
-                   .dimensions = std::move(dimensions),
-                   .source_offset = start * around.inner},
-                  builder);
+    const uint32_t size = builder.descriptor(result).shape()[axis];
+    copy.pieces.push_back({result, size * around.inner, start * around.inner});
     start += size;
   }
+  AddPieceCopies(copy, builder);
   return {};
 }
 
@@ -149,19 +148,15 @@ Status LowerConcat(const Node& node, LoweringBuilder& builder) {
   uint32_t axis = std::get<webidl::ConcatAttributes>(node.attributes).axis;
   const Shape shape = builder.descriptor(node.results[0]).shape();
   AxisSplit around = SplitAtAxis(shape, axis);
+  PieceCopy copy{
+      .whole = node.results[0], .rows = around.outer, .row_length = shape[axis] * around.inner};
   uint32_t start = 0;
   for (ValueId operand : node.operands) {
-    uint32_t size = builder.descriptor(operand).shape()[axis];
-    uint32_t run = size * around.inner;
-    AddRegionCopy({.source = operand,
-                   .result = node.results[0],
-                   .dimensions = {{.size = around.outer * run, .strides = {1}}},
-                   .result_offset = start * around.inner,
-                   .run_length = run,
-                   .run_stride = shape[axis] * around.inner},
-                  builder);
+    const uint32_t size = builder.descriptor(operand).shape()[axis];
+    copy.pieces.push_back({operand, size * around.inner, start * around.inner});
     start += size;
   }
+  AddPieceCopies(copy, builder);
   return {};
 }
 

@@ -297,9 +297,33 @@ TEST(Split, EvenAndUneven_GiveAllParts) {
   }
 }
 
+// More than a kernel call takes, whose rows are quads, words, or neither.
+TEST(Split, IntoMany_GivesAllParts) {
+  const std::vector<uint32_t> sizes = {1, 2, 1, 3, 1, 1, 4, 2, 1};
+  for (OperandDataType type : kByteTypes) {
+    for (uint32_t inner : {1u, 2u, 3u, 16u}) {
+      HostTensor operand = Pattern(type, {3, 16, inner});
+      webidl::SplitAttributes attributes;
+      attributes.axis = 1;
+      attributes.splits = sizes;
+      auto results = RunNode(OperatorKind::kSplit, {operand}, attributes);
+      ASSERT_TRUE(results.ok()) << results.error().ToString();
+      uint32_t start = 0;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        ExpectMoved(operand, (*results)[i], [&](Shape to) {
+          to[1] += start;
+          return to;
+        });
+        start += sizes[i];
+      }
+    }
+  }
+}
+
 TEST(Concat, AnyAxis_JoinsOperands) {
   // Runs that begin and end inside words, and several in one word.
-  const std::vector<std::vector<uint32_t>> sizes = {{2, 3}, {1, 1, 1}, {4, 8}, {7, 1, 2}, {5}};
+  const std::vector<std::vector<uint32_t>> sizes = {
+      {2, 3}, {1, 1, 1}, {4, 8}, {7, 1, 2}, {5}, {1, 2, 1, 3, 1, 1, 4, 2, 1}};
   for (OperandDataType type : kTypes) {
     for (const auto& parts : sizes) {
       for (uint32_t axis = 0; axis < 3; ++axis) {

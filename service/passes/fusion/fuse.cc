@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "service/passes/fusion/patterns.h"
+#include "service/passes/fusion/simplify.h"
 
 namespace webnnd::service {
 namespace {
@@ -169,6 +170,7 @@ class Pass {
 
 void Fuse(Graph& graph) {
   for (Pattern pattern : kPatterns) Pass(graph).Run(pattern);
+  Simplify(graph);
 }
 
 }  // namespace webnnd::service

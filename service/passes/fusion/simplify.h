@@ -1,0 +1,16 @@
+// Simplify: computes once what a graph says twice, and nothing where an operator changes nothing.
+#ifndef WEBNND_SERVICE_PASSES_FUSION_SIMPLIFY_H_
+#define WEBNND_SERVICE_PASSES_FUSION_SIMPLIFY_H_
+
+#include "service/graph/graph.h"
+
+namespace webnnd::service {
+
+// Equal constants become one, and so do equal operators of the draft on equal operands; operators
+// whose result is their operand give way to it. For after the patterns: those look for the
+// operators that a framework wrote down for each use apart.
+void Simplify(Graph& graph);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_FUSION_SIMPLIFY_H_
