@@ -33,6 +33,9 @@ struct ContextOptions {
   bool fusion = true;
   bool constant_folding = true;
   bool binding_cache = true;
+  // Names of macro operators, separated by commas, that the service looks for when it fuses; empty:
+  // all that it knows. A context with a name that it does not know is refused.
+  std::string fusions;
 };
 
 struct ContextLostInfo {

@@ -20,7 +20,8 @@ ipc::CreateContext ToMessage(ipc::Handle handle, const ContextOptions& options) 
           .accelerated = options.accelerated,
           .fusion = options.fusion,
           .constant_folding = options.constant_folding,
-          .binding_cache = options.binding_cache};
+          .binding_cache = options.binding_cache,
+          .fusions = options.fusions};
 }
 
 }  // namespace

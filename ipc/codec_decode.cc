@@ -122,6 +122,7 @@ class Decoder {
     m.fusion = r.getFusion();
     m.constant_folding = r.getConstantFolding();
     m.binding_cache = r.getBindingCache();
+    ASSIGN_OR_RETURN(m.fusions, DecodeText(r.getFusions(), limits::kNameBytesMax));
     return m;
   }
   Decoded<DestroyContext> Decode(wire::DestroyContext::Reader r) {

@@ -177,6 +177,7 @@ class Encoder {
     b.setFusion(m.fusion);
     b.setConstantFolding(m.constant_folding);
     b.setBindingCache(m.binding_cache);
+    b.setFusions(m.fusions);
   }
   void Fill(DestroyContext& m, wire::DestroyContext::Builder b) { b.setContext(m.context.Pack()); }
   void Fill(CreateTensor& m, wire::CreateTensor::Builder b) {

@@ -90,6 +90,7 @@ struct CreateContext {
   fusion @3 :Bool;
   constantFolding @4 :Bool;
   bindingCache @5 :Bool;
+  fusions @6 :Text;  # Names of macro operators, separated by commas; empty: all.
 }
 
 struct DestroyContext {

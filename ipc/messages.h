@@ -77,6 +77,8 @@ struct CreateContext {
   bool fusion = true;
   bool constant_folding = true;
   bool binding_cache = true;
+  // Names of macro operators, separated by commas: fusion looks for these alone. Empty: for all.
+  std::string fusions;
 };
 struct DestroyContext {
   Handle context;

@@ -90,9 +90,9 @@ Result<Outcome> Run(const Options& options, InProcess& in_process) {
 
   ASSIGN_OR_RETURN(webnn::Connect connect, ConnectTo(options, in_process));
   webnn::ML ml(std::move(connect));
-  ASSIGN_OR_RETURN(auto context,
-                   ml.Wait(ml.CreateContext(
-                       {.fusion = options.fusion, .binding_cache = options.binding_cache})));
+  ASSIGN_OR_RETURN(auto context, ml.Wait(ml.CreateContext({.fusion = options.fusion,
+                                                           .binding_cache = options.binding_cache,
+                                                           .fusions = options.fusions})));
   uint32_t prompt_tokens = static_cast<uint32_t>(outcome.prompt_ids.size());
   WeightFormat weights = options.quantize ? WeightFormat::kQ4 : WeightFormat::kFloat32;
   uint32_t first_logits = std::min(kFirstLogitsMax, model.config.vocabulary_size);

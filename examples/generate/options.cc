@@ -34,6 +34,7 @@ Where the work is done:
 
 Turning one thing off, to measure it or to search for a fault:
   --no-fusion         macro-operators run as the primitives they are made of
+  --fusions LIST      of the macro-operators only those named: blockMatmul,rmsNormalization,...
   --no-binding-cache  every dispatch binds its tensors anew
   --host-kv           the key/value caches cross the socket at every token
 )";
@@ -94,6 +95,9 @@ Status SetValue(Options& options, std::string_view name, std::string_view value)
   } else if (name == "--quantize") {
     INVALID_IF(value != "q4", "the value of --quantize ({}) is not q4", value);
     options.quantize = true;
+  } else if (name == "--fusions") {
+    INVALID_IF(value.empty(), "the value of --fusions is empty ({})", value);
+    options.fusions = value;
   } else if (name == "--socket") {
     INVALID_IF(value.empty(), "the value of --socket is empty ({})", value);
     options.socket = value;
@@ -119,7 +123,7 @@ Status SetValue(Options& options, std::string_view name, std::string_view value)
 
 bool TakesValue(std::string_view name) {
   for (std::string_view known : {"--model", "--prompt", "--prompt-ids", "--socket", "--tokens",
-                                 "--temperature", "--seed", "--quantize"}) {
+                                 "--temperature", "--seed", "--quantize", "--fusions"}) {
     if (name == known) return true;
   }
   return false;

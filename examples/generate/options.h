@@ -26,6 +26,7 @@ struct Options {
   bool ignore_eos = false;
   bool in_process = false;
   bool fusion = true;
+  std::string fusions;  // Names of macro operators, separated by commas; empty: all.
   bool binding_cache = true;
   bool host_cache = false;
   bool quantize = false;  // Weights in blocks of four bits.

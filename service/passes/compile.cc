@@ -33,7 +33,7 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));
   }
-  if (options.fusion) Fuse(graph);
+  if (options.fusion) Fuse(graph, options.fusions);
   return {};
 }
 

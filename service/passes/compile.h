@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "service/graph/graph.h"
+#include "service/passes/fusion/fusion_choice.h"
 #include "service/plan/plan.h"
 
 namespace webnnd::service {
@@ -23,6 +24,7 @@ class ConstantEvaluator {
 
 struct CompileOptions {
   bool fusion = true;
+  FusionChoice fusions;
   bool constant_folding = true;
   // Without one, nothing is folded.
   ConstantEvaluator* evaluator = nullptr;

@@ -73,9 +73,11 @@ Status Build(BuildRequest& request) {
     graph.outputs.push_back({output.name, checked.values[output.value].descriptor});
   }
   DeviceEvaluator evaluator(request, std::move(buffers));
+  ASSIGN_OR_RETURN(FusionChoice fusions, FusionChoice::Parse(graph.context->options.fusions));
   ASSIGN_OR_RETURN(
       CompiledGraph compiled,
       CompileGraph(std::move(checked), {.fusion = graph.context->options.fusion,
+                                        .fusions = std::move(fusions),
                                         .constant_folding = graph.context->options.constant_folding,
                                         .evaluator = &evaluator}));
   ASSIGN_OR_RETURN(DeviceQuota::Reservation reservation,

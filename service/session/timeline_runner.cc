@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "service/passes/fusion/fusion_choice.h"
 #include "service/session/build_graph.h"
 
 namespace webnnd::service {
@@ -138,6 +139,7 @@ void TimelineRunner::Acknowledge(const PayloadSource& data) {
 Status TimelineRunner::OpenContext(ContextObject& context) {
   context.device = ChooseDevice(devices_, context.options);
   if (context.device == nullptr) return NotSupportedError("no adapter can be used");
+  TRY(FusionChoice::Parse(context.options.fusions));
   ASSIGN_OR_RETURN(context.timeline, Timeline::Create(context.device));
   return {};
 }

@@ -34,10 +34,27 @@ TEST(ParseOptions, OnlyTheRequired_TakesDefaults) {
 }
 
 TEST(ParseOptions, EverySwitch_IsTaken) {
-  auto options =
-      Parse({"--model", "m", "--prompt-ids", "0,12,3", "--tokens", "7", "--temperature", "0.5",
-             "--seed", "18446744073709551615", "--json", "--ignore-eos", "--no-fusion",
-             "--no-binding-cache", "--host-kv", "--socket", "/s", "--quantize", "q4"});
+  auto options = Parse({"--model",
+                        "m",
+                        "--prompt-ids",
+                        "0,12,3",
+                        "--tokens",
+                        "7",
+                        "--temperature",
+                        "0.5",
+                        "--seed",
+                        "18446744073709551615",
+                        "--json",
+                        "--ignore-eos",
+                        "--no-fusion",
+                        "--no-binding-cache",
+                        "--host-kv",
+                        "--socket",
+                        "/s",
+                        "--quantize",
+                        "q4",
+                        "--fusions",
+                        "a,b"});
   ASSERT_TRUE(options.ok()) << options.error().ToString();
   EXPECT_THAT(*options->prompt_ids, ElementsAre(0, 12, 3));
   EXPECT_EQ(options->tokens, 7u);
@@ -46,6 +63,7 @@ TEST(ParseOptions, EverySwitch_IsTaken) {
   EXPECT_TRUE(options->json && options->ignore_eos && options->host_cache && options->quantize);
   EXPECT_FALSE(options->fusion || options->binding_cache);
   EXPECT_EQ(options->socket, "/s");
+  EXPECT_EQ(options->fusions, "a,b");
 }
 
 TEST(ParseOptions, Help_NeedsNothingElse) {

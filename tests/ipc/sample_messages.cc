@@ -96,8 +96,8 @@ std::vector<ClientMessage> SampleClientMessages() {
   std::vector<ClientMessage> messages;
   messages.push_back(Hello{CurrentSchemaHash(), SampleFile(0), limits::kArenaBytesMin,
                            SampleFile(1), limits::kArenaBytesMax});
-  messages.push_back(
-      CreateContext{MakeHandle(1), webidl::PowerPreference::kLowPower, false, false, false, false});
+  messages.push_back(CreateContext{MakeHandle(1), webidl::PowerPreference::kLowPower, false, false,
+                                   false, false, "blockMatmul"});
   messages.push_back(DestroyContext{MakeHandle(1)});
   messages.push_back(CreateTensor{MakeHandle(1), MakeHandle(2), MakeDescriptor(), true, true});
   messages.push_back(CreateConstantTensor{MakeHandle(1), MakeHandle(3), MakeDescriptor(),

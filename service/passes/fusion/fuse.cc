@@ -28,13 +28,15 @@ constexpr Pattern kPatterns[] = {
 // One pattern, everywhere in a graph.
 class Pass {
  public:
-  explicit Pass(Graph& graph) : graph_(graph), index_(graph), taken_(graph.nodes.size()) {}
+  Pass(Graph& graph, const FusionChoice& choice)
+      : graph_(graph), choice_(choice), index_(graph), taken_(graph.nodes.size()) {}
 
   void Run(Pattern pattern) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (taken_[i] || !std::holds_alternative<std::monostate>(graph_.nodes[i].macro)) continue;
       std::optional<Match> match = pattern(index_, graph_.nodes[i]);
-      if (match && Take(*match, i)) matches_.push_back({i, std::move(match->node)});
+      if (match && choice_.Allows(match->node.macro) && Take(*match, i))
+        matches_.push_back({i, std::move(match->node)});
     }
     if (matches_.empty()) return;
     for (Found& found : matches_) Replace(found);
@@ -161,6 +163,7 @@ class Pass {
   }
 
   Graph& graph_;
+  const FusionChoice& choice_;
   GraphIndex index_;
   std::vector<bool> taken_;
   std::vector<Found> matches_;
@@ -168,8 +171,8 @@ class Pass {
 
 }  // namespace
 
-void Fuse(Graph& graph) {
-  for (Pattern pattern : kPatterns) Pass(graph).Run(pattern);
+void Fuse(Graph& graph, const FusionChoice& choice) {
+  for (Pattern pattern : kPatterns) Pass(graph, choice).Run(pattern);
   Simplify(graph);
 }
 

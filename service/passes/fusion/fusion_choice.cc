@@ -1,0 +1,47 @@
+#include "service/passes/fusion/fusion_choice.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+namespace webnnd::service {
+namespace {
+
+std::string_view FusionName(const Macro& macro) {
+  // It has no name of its own: a node goes by what comes before it.
+  if (std::holds_alternative<Epilogue>(macro)) return "epilogue";
+  return MacroName(macro);
+}
+
+// Of every macro operator that there is.
+template <size_t... kIndices>
+std::set<std::string, std::less<>> ListFusionNames(std::index_sequence<kIndices...>) {
+  std::set<std::string, std::less<>> names;
+  (names.emplace(FusionName(Macro(std::in_place_index<kIndices>))), ...);
+  names.erase("");
+  return names;
+}
+
+}  // namespace
+
+Result<FusionChoice> FusionChoice::Parse(std::string_view names) {
+  FusionChoice choice;
+  if (names.empty()) return choice;
+  const auto known = ListFusionNames(std::make_index_sequence<std::variant_size_v<Macro>>());
+  while (true) {
+    size_t comma = names.find(',');
+    std::string_view name = names.substr(0, comma);
+    INVALID_IF(!known.contains(name), "the macro operator ({}) is not one of {}", name,
+               fmt::join(known, ", "));
+    choice.names_.emplace(name);
+    if (comma == std::string_view::npos) return choice;
+    names.remove_prefix(comma + 1);
+  }
+}
+
+bool FusionChoice::Allows(const Macro& macro) const {
+  return names_.empty() || names_.contains(FusionName(macro));
+}
+
+}  // namespace webnnd::service

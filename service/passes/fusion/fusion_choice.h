@@ -1,0 +1,30 @@
+// FusionChoice: which macro operators fusion looks for.
+#ifndef WEBNND_SERVICE_PASSES_FUSION_FUSION_CHOICE_H_
+#define WEBNND_SERVICE_PASSES_FUSION_FUSION_CHOICE_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "service/graph/macro.h"
+
+namespace webnnd::service {
+
+class FusionChoice {
+ public:
+  // All.
+  FusionChoice() = default;
+  // Those of a list of names, MacroName's and "epilogue", separated by commas; all where it is
+  // empty. Validation error for a name that there is not.
+  static Result<FusionChoice> Parse(std::string_view names);
+
+  bool Allows(const Macro& macro) const;
+
+ private:
+  std::set<std::string, std::less<>> names_;  // Empty: all.
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_FUSION_FUSION_CHOICE_H_
