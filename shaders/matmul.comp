@@ -10,13 +10,15 @@
 // along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
 // dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
 // result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type; 2, 3
-// how a and b load (LOADS_...); 4 whether there is a c; 5 whether two results along n, from an even
-// n on, share no word with others; 7 whether there is a residual; 8 the activation (epilogue.glsl).
+// how a and b load (product_loads.glsl); 4 whether there is a c; 5 whether two results along n, from
+// an even n on, share no word with others; 7 whether there is a residual; 8 the activation
+// (epilogue.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
 
 #include "product.glsl"
+#include "product_loads.glsl"
 #define EPILOGUE_CONSTANT 8
 #include "epilogue.glsl"
 
@@ -27,12 +29,6 @@ layout(constant_id = 4) const uint kHasC = 0u;
 layout(constant_id = 5) const uint kStoresPairs = 0u;
 layout(constant_id = 7) const uint kHasResidual = 0u;
 
-// Element by element, or four at once from a multiple of 4 on: along k, or along m (n, for b). Load
-// of service/passes/matrix_product.h.
-#define LOADS_ONE 0u
-#define LOADS_FOUR_ALONG_K 1u
-#define LOADS_FOUR_ACROSS 2u
-
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
 READ_SLOT(2)
@@ -41,17 +37,8 @@ WRITE_SLOT(3)
 READ_SLOT(4)
 READ_SLOT(5)
 
-// Elements e to e + 3, for e a multiple of 4.
-#define DECLARE_LOAD_FOUR(slot)                                             \
-  vec4 LoadFour##slot(uint e) {                                             \
-    if (kType == kFloat16) {                                                \
-      uvec2 pair = LOAD_PAIR(slot, e >> 2);                                 \
-      return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));          \
-    }                                                                       \
-    return uintBitsToFloat(LOAD_QUAD(slot, e >> 2));                        \
-  }
-DECLARE_LOAD_FOUR(1)
-DECLARE_LOAD_FOUR(2)
+DECLARE_LOAD_FOUR(1, kType)
+DECLARE_LOAD_FOUR(2, kType)
 
 #ifdef IMAGE
 #include "image_columns.glsl"

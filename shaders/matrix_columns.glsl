@@ -13,6 +13,10 @@ Columns MakeColumns(uint first_column, uint offset) {
   columns.stride = P(6);
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
     uint column = first_column + 4u * gl_WorkGroupSize.x * j;
+    if (kLoadsB == LOADS_PANELS) {
+      columns.at[j][0] = offset + min(column / 32u, (P(2) - 1u) / 32u) * P(5) + (column & 31u);
+      continue;
+    }
     // What loads four starts at a multiple of 4, beyond the last column as well.
     if (kLoadsB == LOADS_FOUR_ACROSS) column = min(column, P(2) - 4u);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
@@ -24,7 +28,9 @@ Columns MakeColumns(uint first_column, uint offset) {
 
 vec4 LoadColumns(Columns columns, uint j, uint k) {
   uint offset = k * columns.stride;
-  if (kLoadsB == LOADS_FOUR_ACROSS) return LoadFour2(columns.at[j][0] + offset);
+  if (kLoadsB == LOADS_FOUR_ACROSS || kLoadsB == LOADS_PANELS) {
+    return LoadFour2(columns.at[j][0] + offset);
+  }
   vec4 b;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) b[i] = LOAD(2, kType, columns.at[j][i] + offset);
   return b;

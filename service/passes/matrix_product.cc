@@ -7,6 +7,7 @@
 #include "base/checked_math.h"
 #include "service/passes/gemv.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/tall_product.h"
 
 namespace webnnd::service {
 namespace {
@@ -20,40 +21,14 @@ struct Kernel {
   uint32_t columns;
 };
 
-uint32_t CountMatrices(const Product& product) {
-  uint32_t matrices = 1;
-  for (const StridedDimension& dimension : product.batch) matrices *= dimension.size;
-  return matrices;
-}
-
 uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
   return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, kernel.rows) *
          DivideRoundingUp(product.columns, kernel.columns);
 }
 
-uint64_t CountMultiplyAdds(const Product& product) {
-  return uint64_t{CountMatrices(product)} * product.rows * product.columns * product.depth;
-}
-
-// A tall tile loads less for each product. But it takes long to compile, and there must be rows to
-// fill it and tiles enough to share out.
-bool IsTall(const Product& product, const Kernel& tall) {
-  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 22;
-  constexpr uint32_t kRowsMin = 24;
-  constexpr uint64_t kTilesMin = 8;
-  return CountMultiplyAdds(product) >= kMultiplyAddsMin && product.rows >= kRowsMin &&
-         CountInvocations(product, tall) / kLocalSizeMin >= kTilesMin;
-}
-
 Kernel ChooseKernel(const Product& product, Load b_loads) {
-  if (product.image) {
-    Kernel tall{ShaderId::kConv2dTallTile, 32, 4};
-    return IsTall(product, tall) ? tall : Kernel{ShaderId::kConv2dTile, 8, 4};
-  }
-  if (product.rows > 1) {
-    Kernel tall{ShaderId::kMatmulTallTile, 32, 4};
-    return IsTall(product, tall) ? tall : Kernel{ShaderId::kMatmulTile, 8, 4};
-  }
+  if (product.image) return {ShaderId::kConv2dTile, 8, 4};
+  if (product.rows > 1) return {ShaderId::kMatmulTile, 8, 4};
   // Where columns are contiguous, reading more of each row spares memory latency.
   constexpr uint32_t kWideColumnsMin = 1024;
   if (b_loads != Load::kFourAlongK && product.columns >= kWideColumnsMin) {
@@ -84,22 +59,6 @@ std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
   return strides;
 }
 
-// Whether two float16 results along n, from an even n on, share no word with others.
-bool StoresPairs(const Product& product, webidl::OperandDataType type) {
-  bool pairs = type == webidl::OperandDataType::kFloat16 && product.result_strides.column == 1 &&
-               product.result_strides.row % 2 == 0 && product.columns % 2 == 0;
-  for (const StridedDimension& dimension : product.batch) {
-    pairs = pairs && dimension.strides[3] % 2 == 0;
-  }
-  return pairs;
-}
-
-Load ChooseLoadOfB(const Product& product) {
-  if (product.image) return product.image->loads;
-  return ChooseLoad(product.b_strides.row, product.b_strides.column, product.depth, product.columns,
-                    DistancesOf(product, 1));
-}
-
 // Whether a is one row, and each row of b, as it lies in memory, one column of it.
 bool IsGemv(const Product& product, webidl::OperandDataType type) {
   return product.rows == 1 && !product.image && product.residual == kNoValue &&
@@ -122,14 +81,50 @@ Gemv MakeGemv(const Product& product) {
 
 }  // namespace
 
+uint32_t CountMatrices(const Product& product) {
+  uint32_t matrices = 1;
+  for (const StridedDimension& dimension : product.batch) matrices *= dimension.size;
+  return matrices;
+}
+
+uint64_t CountMultiplyAdds(const Product& product) {
+  return uint64_t{CountMatrices(product)} * product.rows * product.columns * product.depth;
+}
+
+Load ChooseLoadOfA(const Product& product) {
+  return ChooseLoad(product.a_strides.column, product.a_strides.row, product.depth, product.rows,
+                    DistancesOf(product, 0));
+}
+
+Load ChooseLoadOfB(const Product& product) {
+  if (product.image) return product.image->loads;
+  return ChooseLoad(product.b_strides.row, product.b_strides.column, product.depth, product.columns,
+                    DistancesOf(product, 1));
+}
+
+bool StoresPairs(const Product& product, webidl::OperandDataType type) {
+  bool pairs = type == webidl::OperandDataType::kFloat16 && product.result_strides.column == 1 &&
+               product.result_strides.row % 2 == 0 && product.columns % 2 == 0;
+  for (const StridedDimension& dimension : product.batch) {
+    pairs = pairs && dimension.strides[3] % 2 == 0;
+  }
+  return pairs;
+}
+
+void AppendImage(const ImageColumns& image, std::vector<uint32_t>& parameters) {
+  constexpr size_t kImage = 24;  // Of image_columns.glsl, in uvec4.
+  parameters.resize(4 * kImage);
+  parameters.insert(parameters.end(), image.parameters.begin(), image.parameters.end());
+}
+
 Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   // The kernels take kBlock (product.glsl) elements along k at a time.
   if (product.depth / 8 > kInvocationIterationsMax) {
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
                              product.depth);
   }
-  Load a_loads = ChooseLoad(product.a_strides.column, product.a_strides.row, product.depth,
-                            product.rows, DistancesOf(product, 0));
+  if (IsTall(product)) return AddTallProductCalls(product, builder);
+  Load a_loads = ChooseLoadOfA(product);
   Load b_loads = ChooseLoadOfB(product);
   webidl::OperandDataType type = builder.descriptor(product.result).data_type();
   if (IsGemv(product, type)) {
@@ -173,12 +168,7 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
                      product.result_strides.column,
                      0};
   AppendDimensions(product.batch, call.parameters);
-  if (product.image) {
-    constexpr size_t kImage = 24;  // Of image_columns.glsl, in uvec4.
-    call.parameters.resize(4 * kImage);
-    call.parameters.insert(call.parameters.end(), product.image->parameters.begin(),
-                           product.image->parameters.end());
-  }
+  if (product.image) AppendImage(*product.image, call.parameters);
   AppendActivation(product.activation, call.parameters);
   call.invocations = CountInvocations(product, kernel);
   call.cost = CountMultiplyAdds(product);

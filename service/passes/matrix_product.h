@@ -19,8 +19,8 @@ struct MatrixStrides {
   uint32_t column = 0;
 };
 
-// How a kernel loads an operand: LOADS_... of shaders/matmul.comp.
-enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross };
+// How a kernel loads an operand: LOADS_... of shaders/product_loads.glsl.
+enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross, kPanels };
 
 // The windows of an image in place of b.
 struct ImageColumns {
@@ -29,7 +29,8 @@ struct ImageColumns {
   std::vector<uint32_t> parameters;  // As shaders/image_columns.glsl reads them.
 };
 
-// result = activation(alpha * a * b + beta * c + residual), as shaders/matmul.comp computes it.
+// result = activation(alpha * a * b + beta * c + residual), as shaders/matmul.comp and
+// tall_matmul.comp compute it.
 struct Product {
   ValueId a = kNoValue;
   ValueId b = kNoValue;
@@ -49,6 +50,15 @@ struct Product {
   std::optional<ImageColumns> image;
   std::optional<Activation> activation;
 };
+
+uint32_t CountMatrices(const Product& product);
+uint64_t CountMultiplyAdds(const Product& product);
+Load ChooseLoadOfA(const Product& product);
+Load ChooseLoadOfB(const Product& product);
+// Whether two float16 results along n, from an even n on, share no word with others.
+bool StoresPairs(const Product& product, webidl::OperandDataType type);
+// Appends what shaders/image_columns.glsl reads, at its place behind the other parameters.
+void AppendImage(const ImageColumns& image, std::vector<uint32_t>& parameters);
 
 // NotSupported where the sums are too long for a kernel.
 Status AddProductCall(const Product& product, LoweringBuilder& builder);

@@ -183,6 +183,13 @@ TEST(LowerMatmul, SameOperands_GiveSameBits) {
             RunOne(OperatorKind::kMatmul, {a, b}).bytes);
 }
 
+// Batches of tall tiles, of which a, b or neither repeats.
+TEST(LowerMatmul, BatchesOfTallTiles_MatchReference) {
+  ExpectMatmul(kFloat, {2, 3, 40, 68}, {2, 3, 68, 272});
+  ExpectMatmul(kFloat, {2, 1, 40, 68}, {3, 68, 272});
+  ExpectMatmul(kFloat, {40, 68}, {6, 68, 272});
+}
+
 // --- gemm ----------------------------------------------------------------------------------------
 
 struct GemmCase {
@@ -294,6 +301,31 @@ TEST(LowerGemm, TallTiles_MatchReference) {
   ExpectGemm(kFloat, {259, 127, 131, {}, Shape{259, 1}});
   ExpectGemm(kHalf, {258, 132, 132, {.b_transpose = true}, Shape{132}});
   ExpectGemm(kHalf, {259, 127, 131, {.a_transpose = true}, {}});
+  ExpectGemm(kFloat, {256, 128, 132, {.alpha = 0.5, .beta = -2}, Shape{256, 132}});
+}
+
+// Enough rows that b is packed as well.
+TEST(LowerGemm, RowsThatShareB_MatchReference) {
+  ExpectGemm(kFloat, {546, 60, 132, {}, Shape{132}});
+  ExpectGemm(kFloat, {546, 60, 132, {.b_transpose = true}, {}});
+  ExpectGemm(kHalf, {544, 61, 131, {}, Shape{131}});
+}
+
+// Steps that only fill up a block must not meet them.
+TEST(LowerGemm, InfinitiesInTallTiles_StayInfinite) {
+  for (uint32_t rows : {256u, 544u}) {
+    constexpr uint32_t kDepth = 127;
+    constexpr uint32_t kColumns = 130;
+    Values b_values(kDepth * kColumns, 1);
+    const long double infinity = std::numeric_limits<long double>::infinity();
+    for (uint32_t k = kDepth - 8; k < kDepth; ++k) b_values[k * kColumns + 7] = infinity;
+    HostTensor a = HostTensor::Create(kFloat, {rows, kDepth}, {1});
+    HostTensor b = HostTensor::Create(kFloat, {kDepth, kColumns}, b_values);
+    Values result = RunOne(OperatorKind::kGemm, {a, b, {}}, webidl::GemmAttributes{}).Values();
+    for (size_t i = 0; i < result.size(); ++i) {
+      ASSERT_EQ(result[i], i % kColumns == 7 ? infinity : kDepth) << "element " << i;
+    }
+  }
 }
 
 TEST(LowerGemm, ShapeOfCThatDoesNotBroadcast_IsRefused) {

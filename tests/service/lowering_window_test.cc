@@ -304,6 +304,9 @@ TEST(LowerConv2d, TallTiles_MatchReference) {
     Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .input_layout = layout};
     ExpectConvolves(attributes, kFloat, {1, 28, 23, 21}, {36, 28, 3, 3}, true, 40);
     ExpectConvolves(attributes, kFloat, {2, 96, 23, 21}, {50, 96, 1, 1}, true, 41);
+    ExpectConvolves(attributes, kHalf, {1, 28, 23, 20}, {36, 28, 3, 3}, true, 42);
+    attributes.groups = 2;
+    ExpectConvolves(attributes, kFloat, {1, 48, 22, 20}, {80, 24, 3, 3}, true, 43);
   }
 }
 

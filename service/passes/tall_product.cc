@@ -1,0 +1,215 @@
+#include "service/passes/tall_product.h"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::OperandDataType;
+
+// Rows of a tile, and rows or columns of a panel: ROWS of shaders/table.txt.
+constexpr uint32_t kPanelWidth = 32;
+// Columns of a tile, at least.
+constexpr uint32_t kTileColumns = 4 * kLocalSizeMin;
+// kBlock of shaders/product.glsl.
+constexpr uint32_t kBlock = 8;
+// What panels may take beside the operands.
+constexpr uint64_t kPanelBytesMax = uint64_t{32} << 20;
+
+// What tall_matmul.comp adds (C_...) and how it stores (STORES_...).
+enum class Addend : uint32_t { kNone, kElements, kOfRow, kOfColumn };
+enum class Store : uint32_t { kOne, kPairs, kFourAlongN, kFourAlongM };
+
+uint32_t PanelDepth(const Product& product) {
+  return DivideRoundingUp(product.depth, kBlock) * kBlock;
+}
+uint32_t PanelElements(const Product& product) { return kPanelWidth * PanelDepth(product); }
+
+// Of a (operand 0) or b (1).
+uint32_t WidthOf(const Product& product, size_t operand) {
+  return operand == 0 ? product.rows : product.columns;
+}
+
+// The dimensions of the batch in which the operand has a matrix for each step.
+std::vector<StridedDimension> OwnBatch(const Product& product, size_t operand) {
+  std::vector<StridedDimension> own;
+  for (const StridedDimension& dimension : product.batch) {
+    if (dimension.strides[operand] == 0) continue;
+    own.push_back({dimension.size, {dimension.strides[operand]}});
+  }
+  if (own.empty()) own.emplace_back();
+  return own;
+}
+
+uint64_t CountPanels(const Product& product, size_t operand) {
+  uint64_t panels = DivideRoundingUp(WidthOf(product, operand), kPanelWidth);
+  for (const StridedDimension& dimension : OwnBatch(product, operand)) panels *= dimension.size;
+  return panels;
+}
+
+bool PanelsFit(const Product& product, size_t operand) {
+  return CountPanels(product, operand) <= kPanelBytesMax / sizeof(float) / PanelElements(product);
+}
+
+// Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
+// faster, single ones several times.
+bool PacksB(const Product& product) {
+  constexpr uint32_t kRowsMin = 512;
+  constexpr uint32_t kRowsMinByOne = 64;
+  if (product.image || !PanelsFit(product, 1)) return false;
+  return product.rows >= (ChooseLoadOfB(product) == Load::kOne ? kRowsMinByOne : kRowsMin);
+}
+
+// Distances in the panels take the place of those in the operand.
+void SetPanelStrides(Product& product, size_t operand) {
+  uint32_t stride =
+      PanelElements(product) * DivideRoundingUp(WidthOf(product, operand), kPanelWidth);
+  for (size_t d = product.batch.size(); d-- > 0;) {
+    if (product.batch[d].strides[operand] == 0) continue;
+    product.batch[d].strides[operand] = stride;
+    stride *= product.batch[d].size;
+  }
+}
+
+// Adds the call of shaders/pack_panels.comp; the product then names the panels.
+Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
+  ValueId& matrix = operand == 0 ? product.a : product.b;
+  const std::vector<StridedDimension> batch = OwnBatch(product, operand);
+  const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
+  const uint32_t shape[] = {panels, PanelElements(product)};
+  ASSIGN_OR_RETURN(auto descriptor,
+                   webidl::OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  const ValueId packed = builder.AddTemporary(descriptor);
+
+  LoweredCall call;
+  call.shader = ShaderId::kPackPanels;
+  call.specialization = {
+      static_cast<uint32_t>(builder.descriptor(matrix).data_type()),
+      static_cast<uint32_t>(operand == 0 ? ChooseLoadOfA(product) : ChooseLoadOfB(product))};
+  call.buffers = {{matrix, false}, {packed, true}};
+  const uint32_t fours = PanelDepth(product) / 4;
+  const uint32_t units = panels * fours * (kPanelWidth / 4);
+  const MatrixStrides& strides = operand == 0 ? product.a_strides : product.b_strides;
+  call.parameters = {units,
+                     WidthOf(product, operand),
+                     product.depth,
+                     operand == 0 ? strides.row : strides.column,
+                     operand == 0 ? strides.column : strides.row,
+                     static_cast<uint32_t>(batch.size()),
+                     0,
+                     0};
+  for (uint32_t divisor : {fours, DivideRoundingUp(WidthOf(product, operand), kPanelWidth)}) {
+    for (uint32_t word : MakeDivisor(divisor)) call.parameters.push_back(word);
+    call.parameters.push_back(0);
+  }
+  AppendDimensions(batch, call.parameters);
+  call.invocations = units;
+  call.cost = uint64_t{panels} * PanelElements(product);
+  builder.AddCall(std::move(call));
+
+  matrix = packed;
+  SetPanelStrides(product, operand);
+  return {};
+}
+
+Addend ChooseAddend(const Product& product) {
+  if (product.c == kNoValue) return Addend::kNone;
+  if (product.c_strides.column == 0) return Addend::kOfRow;
+  return product.c_strides.row == 0 ? Addend::kOfColumn : Addend::kElements;
+}
+
+Store ChooseStore(const Product& product, OperandDataType type) {
+  const MatrixStrides& strides = product.result_strides;
+  bool by_four = true;
+  for (const StridedDimension& dimension : product.batch) {
+    by_four = by_four && dimension.strides[3] % 4 == 0;
+  }
+  if (by_four && strides.column == 1 && strides.row % 4 == 0 && product.columns % 4 == 0) {
+    return Store::kFourAlongN;
+  }
+  if (by_four && strides.row == 1 && strides.column % 4 == 0 && product.rows % 4 == 0) {
+    return Store::kFourAlongM;
+  }
+  return StoresPairs(product, type) ? Store::kPairs : Store::kOne;
+}
+
+// a, and b where it loads so, are panels.
+LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBuilder& builder) {
+  const OperandDataType type = builder.descriptor(product.result).data_type();
+  const bool has_rest = b_loads != Load::kPanels && product.depth % kBlock != 0;
+  const bool has_residual = product.residual != kNoValue;
+  LoweredCall call;
+  call.shader = product.image ? ShaderId::kConv2dTallTile : ShaderId::kMatmulTallTile;
+  call.specialization = {static_cast<uint32_t>(builder.descriptor(product.b).data_type()),
+                         static_cast<uint32_t>(type),
+                         static_cast<uint32_t>(b_loads),
+                         static_cast<uint32_t>(ChooseAddend(product)),
+                         static_cast<uint32_t>(ChooseStore(product, type)),
+                         product.image && product.image->channels_last,
+                         has_rest,
+                         has_residual,
+                         ActivationConstant(product.activation)};
+  // The module declares all slots, so something must be bound there.
+  call.buffers = {{product.a, false},
+                  {product.b, false},
+                  {product.result, true},
+                  {product.c != kNoValue ? product.c : product.a, false},
+                  {has_residual ? product.residual : product.a, false}};
+  call.parameters = {CountMatrices(product),
+                     product.rows,
+                     product.columns,
+                     b_loads == Load::kPanels ? PanelDepth(product) : product.depth,
+                     PanelElements(product),
+                     PanelElements(product),
+                     b_loads == Load::kPanels ? kPanelWidth : product.b_strides.row,
+                     product.b_strides.column,
+                     product.c_strides.row,
+                     product.c_strides.column,
+                     FloatBits(product.alpha),
+                     FloatBits(product.beta),
+                     static_cast<uint32_t>(product.batch.size()),
+                     product.result_strides.row,
+                     product.result_strides.column,
+                     0};
+  AppendDimensions(product.batch, call.parameters);
+  if (product.image) AppendImage(*product.image, call.parameters);
+  AppendActivation(product.activation, call.parameters);
+  call.invocations = uint64_t{CountMatrices(product)} *
+                     DivideRoundingUp(product.rows, kPanelWidth) *
+                     DivideRoundingUp<uint32_t>(product.columns, 4);
+  call.cost = CountMultiplyAdds(product);
+  return call;
+}
+
+}  // namespace
+
+bool IsTall(const Product& product) {
+  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 22;
+  constexpr uint32_t kRowsMin = 24;
+  constexpr uint64_t kTilesMin = 8;
+  const uint64_t tiles = uint64_t{CountMatrices(product)} *
+                         DivideRoundingUp(product.rows, kPanelWidth) *
+                         DivideRoundingUp(product.columns, kTileColumns);
+  return CountMultiplyAdds(product) >= kMultiplyAddsMin && product.rows >= kRowsMin &&
+         tiles >= kTilesMin && PanelsFit(product, 0);
+}
+
+Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
+  Product packed = product;
+  Load b_loads = ChooseLoadOfB(product);
+  TRY(Pack(packed, 0, builder));
+  if (PacksB(product)) {
+    TRY(Pack(packed, 1, builder));
+    b_loads = Load::kPanels;
+  }
+  builder.AddCall(MakeTallCall(packed, b_loads, builder));
+  return {};
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,278 @@
+// The product of matmul.comp for many rows: result[m, n] = activation(alpha * sum over k of a[m, k] *
+// b[k, n] + beta * c[m, n] + residual[m, n]), for each matrix of a batch. Slots: 1 a in panels
+// (pack_panels.comp), 2 b, 3 the result, 4 c, 5 the residual, which lies as the result does (a again
+// where there is none). Sums are float32.
+//
+// A workgroup computes the rows of a panel; its invocations have four neighbouring columns each. b is
+// a matrix, panels or, with -DIMAGE=1, the windows of an image (image_columns.glsl).
+//
+// An invocation loads four rows of a step of a, and exchanges them with its neighbours by a distance
+// that is constant: sum 8 * j + s belongs to row 4 * (ShareIndex() ^ s) + j of the panel. On CPUs that
+// takes half the instructions of telling everybody the same row.
+//
+// Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 elements of a panel of a, of b; 6, 7 strides
+// of b along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
+// dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
+// result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type of b;
+// 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
+// (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
+// residual; 9 the activation (epilogue.glsl).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "strided.glsl"
+
+#include "product.glsl"
+#include "product_loads.glsl"
+#define EPILOGUE_CONSTANT 9
+#include "epilogue.glsl"
+
+layout(constant_id = 1) const uint kType = 0u;
+layout(constant_id = 2) const uint kResultType = 0u;
+layout(constant_id = 3) const uint kLoadsB = 0u;
+layout(constant_id = 4) const uint kC = 0u;
+layout(constant_id = 5) const uint kStores = 0u;
+layout(constant_id = 7) const uint kHasRest = 1u;
+layout(constant_id = 8) const uint kHasResidual = 0u;
+
+// Of matrix c; those of a stride of 0 are loaded once.
+#define C_NONE 0u
+#define C_ELEMENTS 1u
+#define C_OF_ROW 2u
+#define C_OF_COLUMN 3u
+
+// Four at once from a multiple of 4 on, along n or along m; two halves of a word along n; one by one.
+#define STORES_ONE 0u
+#define STORES_PAIRS 1u
+#define STORES_FOUR_ALONG_N 2u
+#define STORES_FOUR_ALONG_M 3u
+
+READ_SLOT(1)
+READ_SLOT_WIDE(1)
+READ_SLOT(2)
+READ_SLOT_WIDE(2)
+WRITE_SLOT(3)
+READ_SLOT(4)
+READ_SLOT(5)
+READ_SLOT_WIDE(5)
+
+DECLARE_LOAD_FOUR(1, kFloat32)
+DECLARE_LOAD_FOUR(2, kType)
+DECLARE_LOAD_FOUR(5, kResultType)
+
+#ifdef IMAGE
+#include "image_columns.glsl"
+#else
+#include "matrix_columns.glsl"
+#endif
+
+struct Tile {
+  uint first_row;
+  uint first_column;  // Of this invocation; a multiple of 4.
+  uint a;             // Where its share of the first step of the panel is.
+  uint result_offset;
+  uint c_offset;
+  Columns columns;
+};
+
+struct PanelSteps {
+  vec4 of[kBlock];  // Rows 4 * ShareIndex() to + 3.
+};
+
+// The row of sum i.
+uint RowOfSum(Tile tile, uint i) {
+  return tile.first_row + 4u * (ShareIndex() ^ (i & 7u)) + i / 8u;
+}
+
+PanelSteps LoadPanel(Tile tile, uint k) {
+  PanelSteps a;
+  [[unroll]] for (uint s = 0u; s < kBlock; ++s) a.of[s] = LoadFour1(tile.a + ROWS * (k + s));
+  return a;
+}
+
+// All loads come before the first multiplication, because drivers that call a function for each load
+// save all registers around it; and only four rows take turns, whose sums fit into registers.
+void AddBlock(PanelSteps a, StepsOfB b, inout Sums sums) {
+  [[unroll]] for (uint g = 0u; g < ROWS / 4u; ++g) {
+    [[unroll]] for (uint k = 0u; k < kBlock; ++k) {
+      [[unroll]] for (uint r = 0u; r < 4u; ++r) {
+        uint i = 4u * g + r;
+        float shared_a = subgroupShuffleXor(a.of[k][i / 8u], i & 7u);
+        sums.of[i][0] = fma(vec4(shared_a), b.of[k][0], sums.of[i][0]);
+      }
+    }
+  }
+}
+
+void AddOne(Tile tile, uint k, inout Sums sums) {
+  vec4 a = LoadFour1(tile.a + ROWS * k);
+  vec4 b = LoadColumns(tile.columns, 0u, k);
+  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+    float shared_a = subgroupShuffleXor(a[i / 8u], i & 7u);
+    sums.of[i][0] = fma(vec4(shared_a), b, sums.of[i][0]);
+  }
+}
+
+void AddAllInBlocks(Tile tile, inout Sums sums) {
+  uint depth = P(3);
+  uint k = 0u;
+  for (; k + kBlock <= depth; k += kBlock) {
+    PanelSteps a = LoadPanel(tile, k);
+    AddBlock(a, LoadSteps(tile.columns, k), sums);
+  }
+  if (kHasRest != 0u) {
+    for (; k < depth; ++k) AddOne(tile, k, sums);
+  }
+}
+
+// Without neighbours.
+void AddAllOneByOne(Tile tile, inout Sums sums) {
+  uint panel = tile.a - 4u * ShareIndex();
+  for (uint k = 0u; k < P(3); ++k) {
+    vec4 b = LoadColumns(tile.columns, 0u, k);
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+      float a = LOAD(1, kFloat32, panel + ROWS * k + RowOfSum(tile, i) - tile.first_row);
+      sums.of[i][0] = fma(vec4(a), b, sums.of[i][0]);
+    }
+  }
+}
+
+float LoadC(Tile tile, uint m, uint n) {
+  return LOAD(4, kResultType, tile.c_offset + min(m, P(1) - 1u) * P(8) + min(n, P(2) - 1u) * P(9));
+}
+
+// What is added in columns n to n + 3, where that is the same in all rows.
+vec4 LoadCOfColumns(Tile tile, uint n) {
+  vec4 c = vec4(0.0);
+  if (kC == C_OF_COLUMN) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) c[i] = LoadC(tile, 0u, n + i);
+  }
+  return c;
+}
+
+// The results in columns n to n + 3 of row m, before the residual and the activation.
+vec4 AddC(Tile tile, uint m, uint n, vec4 sums, vec4 c_of_columns) {
+  vec4 c = c_of_columns;
+  if (kC == C_OF_ROW) {
+    c = vec4(LoadC(tile, m, 0u));
+  } else if (kC == C_ELEMENTS) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) c[i] = LoadC(tile, m, n + i);
+  }
+  vec4 values = uintBitsToFloat(P(10)) * sums;
+  return kC == C_NONE ? values : values + uintBitsToFloat(P(11)) * c;
+}
+
+vec4 ActivateFour(vec4 values) {
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) values[i] = Activate(values[i]);
+  return values;
+}
+
+// To elements e to e + 3, for e a multiple of 4.
+void StoreFour(uint e, vec4 values) {
+  if (kHasResidual != 0u) values += LoadFour5(e);
+  values = ActivateFour(values);
+  if (kResultType == kFloat32) {
+    STORE_QUAD(3, e >> 2, floatBitsToUint(values))
+  } else {
+    STORE_PAIR(3, e >> 2,
+               uvec2(FloatToHalf(values.x) | (FloatToHalf(values.y) << 16),
+                     FloatToHalf(values.z) | (FloatToHalf(values.w) << 16)));
+  }
+}
+
+// Those of `count` neighbours along n that are there, from element e on.
+void StoreSome(uint e, uint count, vec4 values) {
+  if (kHasResidual != 0u) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      if (i < count) values[i] += LOAD(5, kResultType, e + i * P(14));
+    }
+  }
+  values = ActivateFour(values);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    uint at = e + i * P(14);
+    if (kResultType == kFloat32) {
+      if (i < count) STORE_WORD(3, at, floatBitsToUint(values[i]));
+    } else if (kStores == STORES_PAIRS) {
+      uint pair = FloatToHalf(values[i]) | (FloatToHalf(values[(i + 1u) & 3u]) << 16);
+      if ((i & 1u) == 0u && i < count) STORE_WORD(3, at >> 1, pair);
+    } else {
+      uint shift = (at & 1u) << 4;
+      if (i < count) MERGE_WORD(3, at >> 1, 0xffffu << shift, FloatToHalf(values[i]) << shift);
+    }
+  }
+}
+
+void StoreAlongN(Tile tile, Sums sums) {
+  uint n = tile.first_column;
+  uint count = n < P(2) ? min(P(2) - n, 4u) : 0u;
+  vec4 c = LoadCOfColumns(tile, n);
+  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+    uint m = RowOfSum(tile, i);
+    vec4 values = AddC(tile, m, n, sums.of[i][0], c);
+    uint e = tile.result_offset + m * P(13) + n * P(14);
+    uint stored = m < P(1) ? count : 0u;
+    if (kStores == STORES_FOUR_ALONG_N) {
+      if (stored != 0u) StoreFour(e, values);
+    } else {
+      StoreSome(e, stored, values);
+    }
+  }
+}
+
+// Sums s, 8 + s, 16 + s and 24 + s belong to neighbouring rows.
+void StoreAlongM(Tile tile, Sums sums) {
+  uint n = tile.first_column;
+  vec4 c = LoadCOfColumns(tile, n);
+  [[unroll]] for (uint s = 0u; s < 8u; ++s) {
+    uint m = RowOfSum(tile, s);
+    mat4 rows;
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+      rows[j] = AddC(tile, m + j, n, sums.of[8u * j + s][0], c);
+    }
+    mat4 columns = transpose(rows);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      if (m < P(1) && n + i < P(2)) {
+        StoreFour(tile.result_offset + m + (n + i) * P(14), columns[i]);
+      }
+    }
+  }
+}
+
+void ComputeTile(Tile tile) {
+  Sums sums = ZeroSums();
+  if (gl_SubgroupSize >= kBlock) {
+    AddAllInBlocks(tile, sums);
+  } else {
+    AddAllOneByOne(tile, sums);
+  }
+  if (kStores == STORES_FOUR_ALONG_M) {
+    StoreAlongM(tile, sums);
+  } else {
+    StoreAlongN(tile, sums);
+  }
+}
+
+Tile MakeTile(uint matrix, uint panel, uint first_column) {
+  Tile tile;
+  uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
+  tile.first_row = panel * ROWS;
+  tile.first_column = first_column;
+  tile.a = offsets.x + panel * P(4) + 4u * ShareIndex();
+  tile.result_offset = offsets.w;
+  tile.c_offset = offsets.z;
+  tile.columns = MakeColumns(first_column, offsets.y);
+  return tile;
+}
+
+// Tiles below each other follow each other: a is the smaller one of the two.
+void main() {
+  uint tile_columns = 4u * gl_WorkGroupSize.x;
+  uint across = (P(2) + tile_columns - 1u) / tile_columns;
+  uint down = (P(1) + ROWS - 1u) / ROWS;
+  WORKGROUP_STRIDE_LOOP(index, P(0) * down * across) {
+    uint column_of_tiles = index / down;
+    uint matrix = column_of_tiles / across;
+    uint first_column = (column_of_tiles - matrix * across) * tile_columns;
+    ComputeTile(MakeTile(matrix, index - column_of_tiles * down,
+                         first_column + 4u * gl_LocalInvocationID.x));
+  }
+}
