@@ -198,7 +198,8 @@ class Planner {
       AddCall(std::move(call), std::move(buffers));
     }
     for (const Placement::Copy& copy : placement_.copied_outputs()) TRY(CopyOutput(copy));
-    compiled_.plan.copy_count = static_cast<uint32_t>(placement_.copied_outputs().size());
+    compiled_.plan.copy_count =
+        placement_.inserted_copies() + static_cast<uint32_t>(placement_.copied_outputs().size());
     for (const Graph::Input& input : graph_.inputs) {
       compiled_.plan.input_bytes.push_back(BufferBytes(graph_.values[input.value].descriptor));
     }

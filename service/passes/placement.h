@@ -38,6 +38,8 @@ class Placement {
   uint32_t output_of_root(ValueId root) const { return output_of_root_[root]; }
   // The outputs that are not written in place: filled after all calls.
   const std::vector<Copy>& copied_outputs() const { return copied_outputs_; }
+  // Copies among the calls.
+  uint32_t inserted_copies() const { return static_cast<uint32_t>(copies_.size()); }
 
   static constexpr uint32_t kNone = 0xffffffff;
 

@@ -65,7 +65,8 @@ struct TensorAlias {
 
 struct Plan {
   std::vector<KernelCall> calls;
-  // The last so many calls only copy values into outputs that could not be written in place.
+  // So many calls only copy: values that an update or an alias would overwrite, and those that could
+  // not be made in their output's tensor.
   uint32_t copy_count = 0;
   uint64_t arena_bytes = 0;
   // Bytes that each bound tensor must have at least.

@@ -132,8 +132,8 @@ class Simulation {
         }
       }
     }
+    EXPECT_EQ(plan_.calls.size() - calls_.size(), plan_.copy_count);
     // The copies of outputs that could not be written in place.
-    EXPECT_EQ(plan_.calls.size() - at, plan_.copy_count);
     for (; at < plan_.calls.size(); ++at) {
       const KernelCall& copy = plan_.calls[at];
       RunCopy(at);
