@@ -66,7 +66,7 @@ ValueId GraphIndex::SkipReshapes(ValueId value) const {
 
 std::optional<std::vector<double>> GraphIndex::Values(ValueId value) const {
   // What patterns ask for has few elements; longer constants are not worth decoding.
-  constexpr size_t kElementsMax = 512;
+  constexpr size_t kElementsMax = 4096;
   if (value == kNoValue || !IsConstant(value)) return std::nullopt;
   const GraphConstant& constant = graph_.constants[graph_.values[value].index];
   const size_t count = constant.descriptor.element_count();
@@ -82,6 +82,8 @@ std::optional<std::vector<double>> GraphIndex::Values(ValueId value) const {
       return ToDoubles<uint32_t>(*constant.bytes, count);
     case OperandDataType::kInt64:
       return ToDoubles<int64_t>(*constant.bytes, count);
+    case OperandDataType::kUint8:
+      return ToDoubles<uint8_t>(*constant.bytes, count);
     default:
       return std::nullopt;
   }

@@ -23,6 +23,13 @@ class GraphIndex {
 
   // The operator of the draft that makes `value`, if it is of this kind; else nullptr.
   const Node* Producer(ValueId value, webidl::OperatorKind kind) const;
+  // The macro operator of this kind that makes `value`; else nullptr.
+  template <class MacroKind>
+  const Node* MacroProducer(ValueId value) const {
+    if (value == kNoValue || graph_.values[value].kind != Value::Kind::kResult) return nullptr;
+    const Node& node = graph_.nodes[graph_.values[value].index];
+    return std::holds_alternative<MacroKind>(node.macro) ? &node : nullptr;
+  }
   // Through any reshapes, the first value with the same bytes.
   ValueId SkipReshapes(ValueId value) const;
 
@@ -35,8 +42,8 @@ class GraphIndex {
   bool IsConstant(ValueId value) const {
     return graph_.values[value].kind == Value::Kind::kConstant;
   }
-  // The values of a small constant, where its bytes are at hand: floats and integers of 32 and 64
-  // bits.
+  // The values of a small constant, where its bytes are at hand: floats, integers of 32 and 64 bits
+  // and uint8.
   std::optional<std::vector<double>> Values(ValueId value) const;
   // That of a constant of one element.
   std::optional<double> Scalar(ValueId value) const;
