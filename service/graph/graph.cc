@@ -13,6 +13,8 @@ std::string_view MacroName(const Macro& macro) {
     std::string_view operator()(const RotaryEmbedding&) const { return "rotaryEmbedding"; }
     // Goes by the name of what comes before it.
     std::string_view operator()(const Epilogue&) const { return {}; }
+    std::string_view operator()(const Attention&) const { return "attention"; }
+    std::string_view operator()(const KeyValueWrite&) const { return "keyValueWrite"; }
   };
   return std::visit(Name(), macro);
 }

@@ -44,6 +44,52 @@ struct RotaryEmbedding {
   bool consecutive = false;  // There is one position, that of the first row; others follow.
 };
 
+// How the heads of a macro's operand turn before anything else, as RotaryEmbedding turns them; for
+// a single sequence. Nothing turns where rotary_size is 0.
+struct HeadRotation {
+  uint32_t rotary_size = 0;
+  bool interleaved = false;
+  bool consecutive = false;
+};
+
+// Attention with a cache of keys and values (Vaswani et al. 2017, "Attention Is All You Need";
+// Ainslie et al. 2023, "GQA"): softmax(scale * q k^T) v, where `group` heads of queries share a
+// head of keys and values. Row r sees the keys before start + reach + r, of those that there are,
+// and where there is a window only the last so many of them. Operands: queries, rows of
+// query_heads() heads, which may lie between others in a longer row; keys and values
+// [key_value_heads, capacity, head_size]; start, one int32, or none for 0; cos, sin and positions
+// as RotaryEmbedding has them, or none. Results: [rows, query_heads(), head_size].
+struct Attention {
+  uint32_t key_value_heads = 0;
+  uint32_t group = 0;
+  uint32_t head_size = 0;
+  uint32_t query_offset = 0;  // Elements of a row of queries before the first head.
+  double scale = 1;
+  int32_t reach = 0;
+  uint32_t window = 0;  // 0: all.
+  // A row that sees nothing is NaN; else it is the mean of all values.
+  bool nothing_is_nan = false;
+  HeadRotation rotation;
+
+  uint32_t query_heads() const { return key_value_heads * group; }
+};
+
+// Writes rows of keys, which may turn first, and of values into a cache, at start + offset and on.
+// Indices are those of scatterND: negative ones count from the end, then all are clamped, and of
+// several rows for one place the last one stays.
+// Operands: keys and values, rows of heads, which may lie between others in a longer row; past keys
+// and past values [key_value_heads, capacity, head_size]; start, one int32, or none for 0; cos, sin
+// and positions as RotaryEmbedding has them, or none. Results: the past ones with the rows written.
+struct KeyValueWrite {
+  uint32_t key_value_heads = 0;
+  uint32_t head_size = 0;
+  uint32_t rows = 0;
+  uint32_t key_offset = 0;  // Elements of a row of the operand before the first head.
+  uint32_t value_offset = 0;
+  int32_t offset = 0;
+  HeadRotation rotation;  // Of the keys.
+};
+
 // The operator of one operand that follows another one; of its attributes, what it has.
 struct Activation {
   webidl::OperatorKind kind{};
@@ -63,8 +109,8 @@ struct Epilogue {
 };
 
 // What of a node goes beyond its kind: nothing for an operator of the draft.
-using Macro =
-    std::variant<std::monostate, RmsNormalization, BlockMatmul, RotaryEmbedding, Epilogue>;
+using Macro = std::variant<std::monostate, RmsNormalization, BlockMatmul, RotaryEmbedding, Epilogue,
+                           Attention, KeyValueWrite>;
 
 // "rmsNormalization", for labels; empty for an operator of the draft, and for one with an epilogue.
 std::string_view MacroName(const Macro& macro);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_attention.h"
 
 namespace webnnd::service {
 namespace {

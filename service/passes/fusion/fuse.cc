@@ -19,6 +19,9 @@ constexpr Pattern kPatterns[] = {
     MatchTransposedRotaryEmbedding,
     MatchPartialRotaryEmbedding,
     MatchRotaryEmbedding,
+    MatchAttention,
+    MatchAttentionOfOneRow,
+    MatchKeyValueWrite,
     // What is left of products; the longest first.
     MatchActivatedProduct,
     MatchProductWithResidual,

@@ -23,6 +23,14 @@ std::optional<Match> MatchActivatedProduct(const GraphIndex& index, const Node& 
 std::optional<Match> MatchProductWithResidual(const GraphIndex& index, const Node& last);
 std::optional<Match> MatchProductWithBias(const GraphIndex& index, const Node& last);
 
+// matmul -> mul -> add of a mask -> softmax -> matmul [-> transpose], with a cache of keys and
+// values whose heads may be repeated. What RotaryEmbedding has made of the queries is taken in.
+std::optional<Match> MatchAttention(const GraphIndex& index, const Node& last);
+std::optional<Match> MatchAttentionOfOneRow(const GraphIndex& index, const Node& last);
+
+// The two scatterND that write keys and values at one place, for an attention that reads them.
+std::optional<Match> MatchKeyValueWrite(const GraphIndex& index, const Node& last);
+
 }  // namespace webnnd::service
 
 #endif  // WEBNND_SERVICE_PASSES_FUSION_PATTERNS_H_
