@@ -214,17 +214,44 @@ napi_value ReadTensorInto(napi_env env, napi_callback_info info) {
                                  });
 }
 
-napi_value Dispatch(napi_env env, napi_callback_info info) {
-  Arguments arguments(env, info);
+// What dispatch and bind are given; false when it must not be used.
+struct GraphArguments {
   std::shared_ptr<Context> context;
   std::shared_ptr<Graph> graph;
   NamedTensors inputs, outputs;
-  if (!arguments.Read(context, graph) ||
-      !ReadTensors(arguments.reader(), arguments[2], arguments[3], inputs) ||
-      !ReadTensors(arguments.reader(), arguments[4], arguments[5], outputs)) {
-    return nullptr;
+
+  bool Read(Arguments& arguments) {
+    return arguments.Read(context, graph) &&
+           ReadTensors(arguments.reader(), arguments[2], arguments[3], inputs) &&
+           ReadTensors(arguments.reader(), arguments[4], arguments[5], outputs);
   }
-  if (auto sent = context->Dispatch(*graph, inputs, outputs); !sent.ok()) {
+};
+
+napi_value Dispatch(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info);
+  GraphArguments given;
+  if (!given.Read(arguments)) return nullptr;
+  auto sent = given.context->Dispatch(*given.graph, given.inputs, given.outputs);
+  if (!sent.ok()) Environment::Of(env).Throw(Method::kDispatch, sent.error());
+  return nullptr;
+}
+
+napi_value Bind(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info);
+  GraphArguments given;
+  if (!given.Read(arguments)) return nullptr;
+  Environment& environment = Environment::Of(env);
+  auto binding = given.context->Bind(*given.graph, given.inputs, given.outputs);
+  if (binding.ok()) return environment.Hold(std::move(*binding), kBindingMemory);
+  environment.Throw(Method::kDispatch, binding.error());
+  return nullptr;
+}
+
+napi_value DispatchBinding(napi_env env, napi_callback_info info) {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<Binding> binding;
+  if (!Arguments(env, info).Read(context, binding)) return nullptr;
+  if (auto sent = context->Dispatch(*binding); !sent.ok()) {
     Environment::Of(env).Throw(Method::kDispatch, sent.error());
   }
   return nullptr;
@@ -242,6 +269,15 @@ napi_value DestroyTensor(napi_env env, napi_callback_info info) {
   std::shared_ptr<Tensor> tensor;
   if (!arguments.Read(tensor)) return nullptr;
   tensor->Destroy();
+  Environment::Of(env).Account(*arguments.reader().ReadHeld(arguments[0]), 0);
+  return nullptr;
+}
+
+napi_value DestroyBinding(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info);
+  std::shared_ptr<Binding> binding;
+  if (!arguments.Read(binding)) return nullptr;
+  binding->Destroy();
   Environment::Of(env).Account(*arguments.reader().ReadHeld(arguments[0]), 0);
   return nullptr;
 }

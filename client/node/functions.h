@@ -35,6 +35,11 @@ napi_value ReadTensor(napi_env env, napi_callback_info info);
 napi_value ReadTensorInto(napi_env env, napi_callback_info info);
 // dispatch(context, graph, inputNames, inputs, outputNames, outputs)
 napi_value Dispatch(napi_env env, napi_callback_info info);
+// bind(context, graph, inputNames, inputs, outputNames, outputs) => binding
+napi_value Bind(napi_env env, napi_callback_info info);
+// dispatchBinding(context, binding), destroyBinding(binding)
+napi_value DispatchBinding(napi_env env, napi_callback_info info);
+napi_value DestroyBinding(napi_env env, napi_callback_info info);
 // destroyContext(context), destroyTensor(tensor), destroyGraph(graph)
 napi_value DestroyContext(napi_env env, napi_callback_info info);
 napi_value DestroyTensor(napi_env env, napi_callback_info info);

@@ -86,9 +86,19 @@ class MLContextImplementation {
     native.writeTensor(this.handle, tensor.handle, bytes);
   }
 
-  dispatch(graph, inputs, outputs) {
-    native.dispatch(this.handle, graph.handle, ...namesAndHandles(inputs),
-      ...namesAndHandles(outputs));
+  // dispatch(graph, inputs, outputs) or, beyond the draft, dispatch(binding).
+  dispatch(first, inputs, outputs) {
+    if (first instanceof MLBindingImplementation) {
+      native.dispatchBinding(this.handle, first.handle);
+    } else {
+      native.dispatch(this.handle, first.handle, ...namesAndHandles(inputs),
+        ...namesAndHandles(outputs));
+    }
+  }
+
+  bind(graph, inputs, outputs) {
+    return new MLBindingImplementation(this, native.bind(
+      this.handle, graph.handle, ...namesAndHandles(inputs), ...namesAndHandles(outputs)));
   }
 
   opSupportLimits() {
@@ -128,6 +138,17 @@ class MLGraphImplementation {
 
   destroy() {
     native.destroyGraph(this.handle);
+  }
+}
+
+class MLBindingImplementation {
+  constructor(context, handle) {
+    this.context = context;
+    this.handle = handle;
+  }
+
+  destroy() {
+    native.destroyBinding(this.handle);
   }
 }
 
@@ -191,6 +212,7 @@ class MLGraphBuilderImplementation {
 
 implement({
   ML: MLImplementation,
+  MLBinding: MLBindingImplementation,
   MLContext: MLContextImplementation,
   MLGraph: MLGraphImplementation,
   MLGraphBuilder: MLGraphBuilderImplementation,

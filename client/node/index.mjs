@@ -4,7 +4,7 @@ import { MLImplementation } from './implementation.mjs';
 import { wrap } from './webidl.mjs';
 
 export {
-  ML, MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor,
+  ML, MLBinding, MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor,
 } from './generated/interfaces.mjs';
 
 import './generated/interfaces.mjs';

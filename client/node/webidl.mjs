@@ -404,9 +404,12 @@ function defineAttribute(prototype, interfaceName, [name, result]) {
 function defineOperation(prototype, interfaceName, [name, rows]) {
   const where = `${interfaceName}.${name}`;
   const receiver = receiverOf(interfaceName, where);
-  const overloads = rows.map(([result, parameters]) =>
-    ({ result, ...readParameters(parameters, where) }));
-  const required = Math.min(...overloads.map((overload) => overload.required));
+  const overloads = rows.map(([result, parameters, { extension = false } = {}]) =>
+    ({ result, extension, ...readParameters(parameters, where) }));
+  const fewest = (list) => Math.min(...list.map((overload) => overload.required));
+  const required = fewest(overloads);
+  // An extension's overload leaves the draft's method as scripts find it.
+  const ofDraft = overloads.filter(({ extension }) => !extension);
   const body = (self, given) => {
     const implementation = receiver(self);
     checkCount(given, required, where);
@@ -416,7 +419,8 @@ function defineOperation(prototype, interfaceName, [name, rows]) {
     overload.result.refuse?.(where);
     return overload.result.convert(implementation[name](...values));
   };
-  defineMethod(prototype, name, required, settling(overloads[0].result.isPromise, body));
+  defineMethod(prototype, name, fewest(ofDraft.length ? ofDraft : overloads),
+    settling(overloads[0].result.isPromise, body));
 }
 
 // All operators go through one method of the implementation: operator(name, operands, attributes).

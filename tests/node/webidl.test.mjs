@@ -14,13 +14,15 @@ before(async () => {
   x = builder.input('x', float32(4, 4));
 });
 
-test('the package exports the six interfaces and ml', () => {
+test('the package exports the seven interfaces and ml', () => {
   assert.deepEqual(Object.keys(webnn).sort(),
-    ['ML', 'MLContext', 'MLGraph', 'MLGraphBuilder', 'MLOperand', 'MLTensor', 'ml']);
+    ['ML', 'MLBinding', 'MLContext', 'MLGraph', 'MLGraphBuilder', 'MLOperand', 'MLTensor', 'ml']);
 });
 
 test('interfaces have names, lengths and tags', () => {
-  const lengths = { ML: 0, MLContext: 0, MLGraph: 0, MLGraphBuilder: 1, MLOperand: 0, MLTensor: 0 };
+  const lengths = {
+    ML: 0, MLBinding: 0, MLContext: 0, MLGraph: 0, MLGraphBuilder: 1, MLOperand: 0, MLTensor: 0,
+  };
   for (const [name, length] of Object.entries(lengths)) {
     const made = webnn[name];
     assert.equal(made.name, name);

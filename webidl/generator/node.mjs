@@ -4,7 +4,7 @@
 import { GeneratorError } from './reader.mjs';
 
 // Extensions that the service does not have yet: scripts must not find them.
-const NOT_THERE_YET = new Set(['MLBinding', 'MLContext.bind', 'MLTensor.resize']);
+const NOT_THERE_YET = new Set(['MLTensor.resize']);
 
 const isThere = (type) => type.kind !== 'interface' || !NOT_THERE_YET.has(type.idl);
 
@@ -125,8 +125,9 @@ function argumentLines(list, indent) {
 
 function overloadLines(member) {
   const result = resultExpression(member.type);
-  if (!member.arguments.length) return `      [${result}, []],\n`;
-  return `      [${result}, [\n${argumentLines(member.arguments, '        ')}      ]],\n`;
+  const mark = member.extension ? ', { extension: true }' : '';
+  if (!member.arguments.length) return `      [${result}, []${mark}],\n`;
+  return `      [${result}, [\n${argumentLines(member.arguments, '        ')}      ]${mark}],\n`;
 }
 
 function operatorLines(operator, member) {

@@ -51,6 +51,7 @@ class Reader {
     this.mixins = new Map();
     this.typedefs = new Map();
     this.includes = [];
+    this.extensions = new Set();  // Members that are ours and not the draft's.
   }
 
   // First pass: collect definitions by name, partials after what they extend.
@@ -168,7 +169,7 @@ class Reader {
       case 'operation':
         if (node.special) fail(where, `unknown syntax (${node.special} operation)`);
         return { kind: 'operation', name: node.name, type: this.type(node.idlType, where),
-                 arguments: this.arguments(node, where) };
+                 arguments: this.arguments(node, where), extension: this.extensions.has(node) };
       default:
         fail(where, `unknown syntax (${node.type})`);
     }
@@ -370,7 +371,12 @@ function checkDictionariesAccounted(reader, operators, overrides) {
 // texts: IDL sources in order, the draft's first. Throws GeneratorError on anything unknown.
 export function readModel({ texts, overrides, source }) {
   const reader = new Reader(overrides);
-  reader.collect(texts.flatMap((text) => parse(text)));
+  // The draft's, then webidl/extensions.idl.
+  const [draft, ...extensions] = texts.map((text) => parse(text));
+  for (const definition of extensions.flat()) {
+    for (const member of definition.members ?? []) reader.extensions.add(member);
+  }
+  reader.collect([draft, ...extensions].flat());
   reader.resolve();
   const operators = reader.interfaces.get('MLGraphBuilder').members
     .filter((member) => member.kind === 'operation' && isOperandLike(member.type) &&

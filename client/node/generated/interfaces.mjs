@@ -310,6 +310,9 @@ export const MLContext = idl.defineInterface('MLContext', {
         ['inputs', idl.record(idl.USVString, idl.interfaceType('MLTensor'))],
         ['outputs', idl.record(idl.USVString, idl.interfaceType('MLTensor'))],
       ]],
+      [idl.plain, [
+        ['binding', idl.interfaceType('MLBinding')],
+      ], { extension: true }],
     ]],
     ['createTensor', [
       [idl.promise(idl.wrapped('MLTensor')), [
@@ -353,6 +356,13 @@ export const MLContext = idl.defineInterface('MLContext', {
     ]],
     ['destroy', [
       [idl.plain, []],
+    ]],
+    ['bind', [
+      [idl.wrapped('MLBinding'), [
+        ['graph', idl.interfaceType('MLGraph')],
+        ['inputs', idl.record(idl.USVString, idl.interfaceType('MLTensor'))],
+        ['outputs', idl.record(idl.USVString, idl.interfaceType('MLTensor'))],
+      ], { extension: true }],
     ]],
   ],
 });
@@ -871,6 +881,16 @@ export const MLGraphBuilder = idl.defineInterface('MLGraphBuilder', {
       ['trueValue', idl.interfaceType('MLOperand')],
       ['falseValue', idl.interfaceType('MLOperand')],
       ['options', MLOperatorOptions, { value: {} }],
+    ]],
+  ],
+});
+
+export const MLBinding = idl.defineInterface('MLBinding', {
+  attributes: [
+  ],
+  operations: [
+    ['destroy', [
+      [idl.plain, [], { extension: true }],
     ]],
   ],
 });

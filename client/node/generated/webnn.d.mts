@@ -541,6 +541,8 @@ export class MLContext {
   destroy(): void;
   readonly accelerated: boolean;
   readonly lost: Promise<MLContextLostInfo>;
+  bind(graph: MLGraph, inputs: Record<string, MLTensor>, outputs: Record<string, MLTensor>): MLBinding;
+  dispatch(binding: MLBinding): void;
 }
 
 export class MLGraph {
@@ -666,6 +668,11 @@ export class MLGraphBuilder {
   transpose(input: MLOperand, options?: MLTransposeOptions): MLOperand;
   triangular(input: MLOperand, options?: MLTriangularOptions): MLOperand;
   where(condition: MLOperand, trueValue: MLOperand, falseValue: MLOperand, options?: MLOperatorOptions): MLOperand;
+}
+
+export class MLBinding {
+  private constructor();
+  destroy(): void;
 }
 
 export const ml: ML;
