@@ -72,8 +72,12 @@ inline constexpr uint64_t kOutboxBytesMax = 8ull << 20;
 inline constexpr uint64_t kClientQueueBytesMax = 64ull << 20;
 // Replies that the embedder has not let ProcessEvents handle; beyond it the client stops reading.
 inline constexpr uint64_t kClientCompletionBytesMax = 8ull << 20;
-// Bindings that plain dispatch caches per context.
+// Bindings of a session: those that the client made, and those behind plain dispatches.
+inline constexpr uint32_t kBindingsPerSessionMax = 4096;
+// Bindings that the client caches behind plain dispatches, per context.
 inline constexpr uint32_t kBindingsCachedMax = 64;
+// Plans of one graph: one for each set of tensors that a binding has as input and output at once.
+inline constexpr uint32_t kPlansPerGraphMax = 16;
 
 // --- Processes ----------------------------------------------------------------------------------
 inline constexpr uint32_t kWorkersMax = 64;

@@ -47,6 +47,13 @@ Result<void> Context::Dispatch(Graph& graph, const NamedTensors& inputs,
   return impl_->Dispatch(graph, inputs, outputs);
 }
 
+Result<std::shared_ptr<Binding>> Context::Bind(Graph& graph, const NamedTensors& inputs,
+                                               const NamedTensors& outputs) {
+  return impl_->Bind(graph, inputs, outputs);
+}
+
+Result<void> Context::Dispatch(Binding& binding) { return impl_->Dispatch(binding); }
+
 const OpSupportLimits& Context::op_support_limits() const { return impl_->op_support_limits(); }
 bool Context::accelerated() const { return impl_->accelerated(); }
 const std::string& Context::device_name() const { return impl_->device_name(); }
@@ -96,6 +103,23 @@ void Graph::Destroy() {
   if (std::exchange(destroyed_, true)) return;
   context_->RemoveGraph(this);
   context_->DestroyGraph(*this);
+}
+
+Binding::Binding(std::shared_ptr<ContextImpl> context, uint64_t handle,
+                 std::shared_ptr<Graph> graph, std::vector<std::shared_ptr<Tensor>> tensors)
+    : context_(std::move(context)),
+      handle_(handle),
+      graph_(std::move(graph)),
+      tensors_(std::move(tensors)) {
+  context_->AddBinding(this);
+}
+
+Binding::~Binding() { Destroy(); }
+
+void Binding::Destroy() {
+  if (std::exchange(destroyed_, true)) return;
+  context_->RemoveBinding(this);
+  context_->DestroyBinding(webnnd::ipc::Handle::Unpack(handle_));
 }
 
 }  // namespace webnn

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "client/binding.h"
 #include "client/future.h"
 #include "client/graph.h"
 #include "client/tensor.h"
@@ -80,6 +81,15 @@ class Context {
 
   // Runs the graph. Names must be exactly the graph's; types and shapes equal; no tensor twice.
   Result<void> Dispatch(Graph& graph, const NamedTensors& inputs, const NamedTensors& outputs);
+
+  // Extension (webidl/extensions.idl): fixes the tensors of a graph, so that dispatching it again
+  // costs next to nothing. As for Dispatch, but that one tensor may be an input and an output: the
+  // input is what it holds before the dispatch, the output what it holds after. Validation; Quota
+  // when too many bindings are alive.
+  Result<std::shared_ptr<Binding>> Bind(Graph& graph, const NamedTensors& inputs,
+                                        const NamedTensors& outputs);
+  // InvalidState when the binding or its graph is destroyed, Validation when one of its tensors is.
+  Result<void> Dispatch(Binding& binding);
 
   // The operators, data types and ranks that the service supports, member by member as in the
   // draft; what the draft requires alone with MLOptions::restrict_to_required_limits.

@@ -50,10 +50,11 @@ Result<UniqueFd> DuplicateFile(int descriptor, uint64_t offset, uint64_t length)
 }
 
 ContextImpl::ContextImpl(std::shared_ptr<Session> session, std::shared_ptr<EventQueue> events,
-                         ipc::Handle handle, LimitSet limits)
+                         ipc::Handle handle, const ContextOptions& options, LimitSet limits)
     : session_(std::move(session)),
       events_(std::move(events)),
       handle_(handle),
+      caches_bindings_(options.binding_cache),
       limit_set_(limits) {}
 
 ContextImpl::~ContextImpl() {
@@ -64,6 +65,7 @@ ContextImpl::~ContextImpl() {
   events_->Post([lost = lost_future_]() mutable {
     lost.Resolve(ContextLostInfo{"the last reference to the context is gone"});
   });
+  for (ipc::Handle binding : binding_cache_.Clear()) DestroyBinding(binding);
   if (!session_->ended()) connection().Send(ipc::DestroyContext{handle_});
   session_->ReleaseHandle(handle_);
 }
@@ -84,6 +86,8 @@ void ContextImpl::Lose(const std::string& reason, Cause aborted) {
     events_->Post(std::move(reject));
   }
   // Destroying removes from the sets.
+  for (Binding* binding : std::set<Binding*>(bindings_)) binding->Destroy();
+  for (ipc::Handle binding : binding_cache_.Clear()) DestroyBinding(binding);
   for (Graph* graph : std::set<Graph*>(graphs_)) graph->Destroy();
   for (Tensor* tensor : std::set<Tensor*>(tensors_)) tensor->Destroy();
   if (!session_->ended()) connection().Send(ipc::DestroyContext{handle_});
@@ -259,6 +263,10 @@ void ContextImpl::DestroyTensor(Tensor& tensor) {
         [pending = std::move(read->second), destroyed]() mutable { pending.Reject(destroyed); });
     read = pending_reads_.erase(read);
   }
+  for (Binding* binding : bindings_) {
+    for (const auto& bound : binding->tensors_) binding->lacks_tensor_ |= bound.get() == &tensor;
+  }
+  for (ipc::Handle binding : binding_cache_.Erase(tensor.handle_)) DestroyBinding(binding);
   // Destroying is never refused: there are no more of these than objects.
   const ipc::Handle handle = ipc::Handle::Unpack(tensor.handle_);
   if (!session_->ended()) connection().Send(ipc::DestroyTensor{handle});
@@ -390,29 +398,67 @@ bool ContextImpl::OnGraphBuilt(const ipc::GraphBuilt& message) {
   return true;
 }
 
+void ContextImpl::DestroyBinding(ipc::Handle binding) {
+  if (!session_->ended()) connection().Send(ipc::DestroyBinding{binding});
+  session_->ReleaseBinding(binding);
+}
+
 void ContextImpl::DestroyGraph(Graph& graph) {
+  for (ipc::Handle binding : binding_cache_.Erase(graph.handle_)) DestroyBinding(binding);
   const ipc::Handle handle = ipc::Handle::Unpack(graph.handle_);
   if (!session_->ended()) connection().Send(ipc::DestroyGraph{handle});
   session_->ReleaseHandle(handle);
 }
 
+namespace {
+
+bool HasDuplicate(std::vector<const Tensor*> tensors) {
+  std::sort(tensors.begin(), tensors.end());
+  return std::adjacent_find(tensors.begin(), tensors.end()) != tensors.end();
+}
+
+std::vector<const Tensor*> Pointers(const NamedTensors& tensors) {
+  std::vector<const Tensor*> pointers;
+  pointers.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) pointers.push_back(tensor.get());
+  return pointers;
+}
+
+// A tensor that is an input and an output must be able to be both.
+Result<void> CheckAliases(const Graph& graph, const NamedTensors& inputs,
+                          const NamedTensors& outputs) {
+  std::map<const Tensor*, const Graph::Endpoint*> input_of;
+  auto endpoint = graph.inputs().begin();
+  // Names that do not match are told later.
+  for (const auto& [name, tensor] : inputs) {
+    if (endpoint->name != name) return {};
+    input_of[tensor.get()] = &*endpoint++;
+  }
+  endpoint = graph.outputs().begin();
+  for (const auto& [name, tensor] : outputs) {
+    const Graph::Endpoint& output = *endpoint++;
+    const auto found = input_of.find(tensor.get());
+    if (found == input_of.end()) continue;
+    const Graph::Endpoint& input = *found->second;
+    INVALID_IF(input.descriptor != output.descriptor,
+               "one tensor is given as the input \"{}\" ({}) and as the output \"{}\" ({}), which "
+               "are not alike",
+               input.name, input.descriptor.ToString(), output.name, output.descriptor.ToString());
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> ContextImpl::CheckTensors(const NamedTensors& inputs,
                                        const NamedTensors& outputs) const {
-  std::vector<const Tensor*> all;
-  all.reserve(inputs.size() + outputs.size());
   for (const NamedTensors* tensors : {&inputs, &outputs}) {
     for (const auto& [name, tensor] : *tensors) {
       INVALID_IF(tensor == nullptr, "the tensor named \"{}\" is absent", name);
-      all.push_back(tensor.get());
+      INVALID_IF(tensor->context_.get() != this, "a tensor is of another context");
+      INVALID_IF(tensor->destroyed_, "{}", TensorGone());
     }
-  }
-  std::vector<const Tensor*> sorted = all;
-  std::sort(sorted.begin(), sorted.end());
-  INVALID_IF(std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end(),
-             "one tensor is given twice");
-  for (const Tensor* tensor : all) {
-    INVALID_IF(tensor->context_.get() != this, "a tensor is of another context");
-    INVALID_IF(tensor->destroyed_, "{}", TensorGone());
+    INVALID_IF(HasDuplicate(Pointers(*tensors)), "one tensor is given twice");
   }
   return {};
 }
@@ -441,17 +487,75 @@ Result<std::vector<ipc::Handle>> ContextImpl::CheckEndpoints(
   return handles;
 }
 
-Result<void> ContextImpl::Dispatch(Graph& graph, const NamedTensors& inputs,
-                                   const NamedTensors& outputs) {
+Result<void> ContextImpl::CheckGraph(const Graph& graph) const {
   INVALID_IF(graph.context_.get() != this, "the graph is of another context");
   TRY(CheckLive());
   if (graph.destroyed_) return InvalidStateError("the graph is destroyed");
+  return {};
+}
+
+Result<void> ContextImpl::Dispatch(Graph& graph, const NamedTensors& inputs,
+                                   const NamedTensors& outputs) {
+  TRY(CheckGraph(graph));
   TRY(CheckTensors(inputs, outputs));
+  std::vector<const Tensor*> all = Pointers(inputs);
+  for (const Tensor* output : Pointers(outputs)) all.push_back(output);
+  INVALID_IF(HasDuplicate(std::move(all)),
+             "one tensor is given twice: only a binding may have it as input and as output");
   ipc::Dispatch message{.graph = ipc::Handle::Unpack(graph.handle_), .inputs = {}, .outputs = {}};
   ASSIGN_OR_RETURN(message.inputs, CheckEndpoints("input", graph.inputs_, inputs));
   ASSIGN_OR_RETURN(message.outputs, CheckEndpoints("output", graph.outputs_, outputs));
   TRY(connection().CheckRoom());
+  if (!caches_bindings_) {
+    connection().Send(std::move(message));
+    return {};
+  }
+  ASSIGN_OR_RETURN(const ipc::Handle binding, FindBinding(message));
+  connection().Send(ipc::DispatchBinding{binding});
+  return {};
+}
+
+Result<ipc::Handle> ContextImpl::FindBinding(const ipc::Dispatch& dispatch) {
+  BindingCache::Key key = {dispatch.graph.Pack()};
+  for (const ipc::Handle tensor : dispatch.inputs) key.push_back(tensor.Pack());
+  for (const ipc::Handle tensor : dispatch.outputs) key.push_back(tensor.Pack());
+  if (const auto found = binding_cache_.Find(key)) return *found;
+  ASSIGN_OR_RETURN(const ipc::Handle binding, session_->AllocateBinding());
+  connection().Queue(
+      ipc::CreateBinding{binding, dispatch.graph, dispatch.inputs, dispatch.outputs});
+  if (const auto dropped = binding_cache_.Insert(std::move(key), binding)) DestroyBinding(*dropped);
+  return binding;
+}
+
+Result<std::shared_ptr<Binding>> ContextImpl::Bind(Graph& graph, const NamedTensors& inputs,
+                                                   const NamedTensors& outputs) {
+  TRY(CheckGraph(graph));
+  TRY(CheckTensors(inputs, outputs));
+  if (inputs.size() == graph.inputs_.size() && outputs.size() == graph.outputs_.size()) {
+    TRY(CheckAliases(graph, inputs, outputs));
+  }
+  ipc::CreateBinding message{.binding = {}, .graph = ipc::Handle::Unpack(graph.handle_)};
+  ASSIGN_OR_RETURN(message.inputs, CheckEndpoints("input", graph.inputs_, inputs));
+  ASSIGN_OR_RETURN(message.outputs, CheckEndpoints("output", graph.outputs_, outputs));
+  TRY(connection().CheckRoom());
+  ASSIGN_OR_RETURN(message.binding, session_->AllocateBinding());
+  std::vector<std::shared_ptr<Tensor>> tensors;
+  for (const auto& [name, tensor] : inputs) tensors.push_back(tensor);
+  for (const auto& [name, tensor] : outputs) tensors.push_back(tensor);
+  auto binding = std::make_shared<Binding>(shared_from_this(), message.binding.Pack(),
+                                           graph.shared_from_this(), std::move(tensors));
   connection().Send(std::move(message));
+  return binding;
+}
+
+Result<void> ContextImpl::Dispatch(Binding& binding) {
+  INVALID_IF(binding.context_.get() != this, "the binding is of another context");
+  TRY(CheckLive());
+  if (binding.destroyed_) return InvalidStateError("the binding is destroyed");
+  if (binding.graph_->destroyed_) return InvalidStateError("the graph is destroyed");
+  INVALID_IF(binding.lacks_tensor_, "a tensor of the binding is destroyed");
+  TRY(connection().CheckRoom());
+  connection().Send(ipc::DispatchBinding{ipc::Handle::Unpack(binding.handle_)});
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "client/binding_cache.h"
 #include "client/context.h"
 #include "client/event_queue.h"
 #include "client/session.h"
@@ -30,7 +31,7 @@ Result<webnnd::UniqueFd> DuplicateFile(int descriptor, uint64_t offset, uint64_t
 class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
  public:
   ContextImpl(std::shared_ptr<Session> session, std::shared_ptr<EventQueue> events,
-              webnnd::ipc::Handle handle, LimitSet limits);
+              webnnd::ipc::Handle handle, const ContextOptions& options, LimitSet limits);
   // Tells the service to free everything of this context.
   ~ContextImpl();
 
@@ -68,6 +69,9 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   Future<void> ReadTensor(const Tensor& tensor, std::span<std::byte> destination);
   Result<void> CheckReadInto(const Tensor& tensor, size_t destination_bytes) const;
   Result<void> Dispatch(Graph& graph, const NamedTensors& inputs, const NamedTensors& outputs);
+  Result<std::shared_ptr<Binding>> Bind(Graph& graph, const NamedTensors& inputs,
+                                        const NamedTensors& outputs);
+  Result<void> Dispatch(Binding& binding);
 
   // Sends a graph's last message and waits for its answer.
   Future<std::shared_ptr<Graph>> Build(webnnd::ipc::Build message,
@@ -79,8 +83,11 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
   void AddGraph(Graph* graph) { graphs_.insert(graph); }
   void RemoveTensor(Tensor* tensor) { tensors_.erase(tensor); }
   void RemoveGraph(Graph* graph) { graphs_.erase(graph); }
+  void AddBinding(Binding* binding) { bindings_.insert(binding); }
+  void RemoveBinding(Binding* binding) { bindings_.erase(binding); }
   void DestroyTensor(Tensor& tensor);
   void DestroyGraph(Graph& graph);
+  void DestroyBinding(webnnd::ipc::Handle binding);
 
   // Answers; false when the object or request is not this context's.
   bool OnTensorCreated(const webnnd::ipc::TensorCreated& message);
@@ -130,11 +137,15 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
       const char* what, const std::vector<Graph::Endpoint>& endpoints,
       const NamedTensors& tensors) const;
   Result<void> CheckTensors(const NamedTensors& inputs, const NamedTensors& outputs) const;
+  Result<void> CheckGraph(const Graph& graph) const;
+  // For a plain dispatch: the one made before for the same tensors, or a new one.
+  Result<webnnd::ipc::Handle> FindBinding(const webnnd::ipc::Dispatch& dispatch);
   std::vector<std::function<void()>> TakePending(const Error& error);
 
   std::shared_ptr<Session> session_;
   std::shared_ptr<EventQueue> events_;
   webnnd::ipc::Handle handle_;
+  bool caches_bindings_;
   LimitSet limit_set_;
   OpSupportLimits op_support_limits_;
   bool accelerated_ = false;
@@ -145,6 +156,8 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
 
   std::set<Tensor*> tensors_;  // Live ones, and graphs likewise.
   std::set<Graph*> graphs_;
+  std::set<Binding*> bindings_;
+  BindingCache binding_cache_;
   std::map<uint64_t, PendingTensor> pending_tensors_;  // By packed handle.
   std::map<uint64_t, PendingGraph> pending_graphs_;    // By packed handle.
   std::map<uint64_t, PendingRead> pending_reads_;      // By request.

@@ -15,7 +15,7 @@ namespace webnn {
 class ContextImpl;
 
 // Held by shared_ptr, like Tensor.
-class Graph {
+class Graph : public std::enable_shared_from_this<Graph> {
  public:
   struct Endpoint {
     std::string name;

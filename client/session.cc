@@ -20,7 +20,6 @@ ipc::CreateContext ToMessage(ipc::Handle handle, const ContextOptions& options) 
           .accelerated = options.accelerated,
           .fusion = options.fusion,
           .constant_folding = options.constant_folding,
-          .binding_cache = options.binding_cache,
           .fusions = options.fusions};
 }
 
@@ -85,7 +84,8 @@ Future<std::shared_ptr<Context>> Session::CreateContext(const ContextOptions& op
   }
   auto handle = handles_.Allocate();
   if (!handle.ok()) return Created::Ready(std::move(handle).error());
-  auto context = std::make_shared<ContextImpl>(shared_from_this(), events_, *handle, limits);
+  auto context =
+      std::make_shared<ContextImpl>(shared_from_this(), events_, *handle, options, limits);
   contexts_.push_back(context.get());
   Created future;
   pending_contexts_.emplace(handle->Pack(), PendingContext{std::move(context), future});
@@ -105,6 +105,20 @@ Result<ipc::Handle> Session::AllocateBuilder() {
 
 void Session::ReleaseBuilder(ipc::Handle handle) {
   --builders_;
+  handles_.Release(handle);
+}
+
+Result<ipc::Handle> Session::AllocateBinding() {
+  if (bindings_ >= limits::kBindingsPerSessionMax) {
+    return webnnd::QuotaError("too many bindings are alive ({})", bindings_);
+  }
+  ASSIGN_OR_RETURN(const ipc::Handle handle, handles_.Allocate());
+  ++bindings_;
+  return handle;
+}
+
+void Session::ReleaseBinding(ipc::Handle handle) {
+  --bindings_;
   handles_.Release(handle);
 }
 

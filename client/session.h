@@ -53,6 +53,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // The same for builders, whose number is bounded by itself: Quota.
   Result<webnnd::ipc::Handle> AllocateBuilder();
   void ReleaseBuilder(webnnd::ipc::Handle handle);
+  // And bindings, likewise.
+  Result<webnnd::ipc::Handle> AllocateBinding();
+  void ReleaseBinding(webnnd::ipc::Handle handle);
   Connection& connection() { return *connection_; }
   const Connection& connection() const { return *connection_; }
   // Remembers where a read's bytes come back; returns the number of the request.
@@ -86,6 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<uint64_t, ReadTarget> reads_;  // By request.
   uint64_t next_request_ = 1;
   uint32_t builders_ = 0;
+  uint32_t bindings_ = 0;
   bool ended_ = false;
 };
 

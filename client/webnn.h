@@ -2,6 +2,7 @@
 #ifndef WEBNND_CLIENT_WEBNN_H_
 #define WEBNND_CLIENT_WEBNN_H_
 
+#include "client/binding.h"
 #include "client/context.h"
 #include "client/exceptions.h"
 #include "client/future.h"

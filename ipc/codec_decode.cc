@@ -121,7 +121,6 @@ class Decoder {
     m.accelerated = r.getAccelerated();
     m.fusion = r.getFusion();
     m.constant_folding = r.getConstantFolding();
-    m.binding_cache = r.getBindingCache();
     ASSIGN_OR_RETURN(m.fusions, DecodeText(r.getFusions(), limits::kNameBytesMax));
     return m;
   }
@@ -245,6 +244,26 @@ class Decoder {
                      DecodeList<Handle>(r.getInputs(), limits::kGraphEndpointsMax, DecodeHandle));
     ASSIGN_OR_RETURN(m.outputs,
                      DecodeList<Handle>(r.getOutputs(), limits::kGraphEndpointsMax, DecodeHandle));
+    return m;
+  }
+  Decoded<CreateBinding> Decode(wire::CreateBinding::Reader r) {
+    CreateBinding m;
+    ASSIGN_OR_RETURN(m.binding, DecodeHandle(r.getBinding()));
+    ASSIGN_OR_RETURN(m.graph, DecodeHandle(r.getGraph()));
+    ASSIGN_OR_RETURN(m.inputs,
+                     DecodeList<Handle>(r.getInputs(), limits::kGraphEndpointsMax, DecodeHandle));
+    ASSIGN_OR_RETURN(m.outputs,
+                     DecodeList<Handle>(r.getOutputs(), limits::kGraphEndpointsMax, DecodeHandle));
+    return m;
+  }
+  Decoded<DestroyBinding> Decode(wire::DestroyBinding::Reader r) {
+    DestroyBinding m;
+    ASSIGN_OR_RETURN(m.binding, DecodeHandle(r.getBinding()));
+    return m;
+  }
+  Decoded<DispatchBinding> Decode(wire::DispatchBinding::Reader r) {
+    DispatchBinding m;
+    ASSIGN_OR_RETURN(m.binding, DecodeHandle(r.getBinding()));
     return m;
   }
 
@@ -410,6 +429,12 @@ Decoded<ClientMessage> DecodeRoot(Decoder& decoder, wire::ClientMessage::Reader 
       return As<ClientMessage>(decoder.Decode(r.getDestroyGraph()));
     case Root::DISPATCH:
       return As<ClientMessage>(decoder.Decode(r.getDispatch()));
+    case Root::CREATE_BINDING:
+      return As<ClientMessage>(decoder.Decode(r.getCreateBinding()));
+    case Root::DESTROY_BINDING:
+      return As<ClientMessage>(decoder.Decode(r.getDestroyBinding()));
+    case Root::DISPATCH_BINDING:
+      return As<ClientMessage>(decoder.Decode(r.getDispatchBinding()));
   }
   return UnknownTag(r.which());
 }

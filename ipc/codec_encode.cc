@@ -125,6 +125,7 @@ size_t ExtraWords(const Build& m) {
   return words;
 }
 size_t ExtraWords(const Dispatch& m) { return m.inputs.size() + m.outputs.size(); }
+size_t ExtraWords(const CreateBinding& m) { return m.inputs.size() + m.outputs.size(); }
 
 // Texts of errors come with whatever a library or a label put into them.
 std::string PresentableText(std::string_view text) {
@@ -176,7 +177,6 @@ class Encoder {
     b.setAccelerated(m.accelerated);
     b.setFusion(m.fusion);
     b.setConstantFolding(m.constant_folding);
-    b.setBindingCache(m.binding_cache);
     b.setFusions(m.fusions);
   }
   void Fill(DestroyContext& m, wire::DestroyContext::Builder b) { b.setContext(m.context.Pack()); }
@@ -257,12 +257,23 @@ class Encoder {
     }
   }
   void Fill(DestroyGraph& m, wire::DestroyGraph::Builder b) { b.setGraph(m.graph.Pack()); }
+  void Fill(const std::vector<Handle>& handles, capnp::List<uint64_t>::Builder b) {
+    for (uint32_t i = 0; i < b.size(); ++i) b.set(i, handles[i].Pack());
+  }
   void Fill(Dispatch& m, wire::Dispatch::Builder b) {
     b.setGraph(m.graph.Pack());
-    auto inputs = b.initInputs(Count(m.inputs));
-    for (uint32_t i = 0; i < inputs.size(); ++i) inputs.set(i, m.inputs[i].Pack());
-    auto outputs = b.initOutputs(Count(m.outputs));
-    for (uint32_t i = 0; i < outputs.size(); ++i) outputs.set(i, m.outputs[i].Pack());
+    Fill(m.inputs, b.initInputs(Count(m.inputs)));
+    Fill(m.outputs, b.initOutputs(Count(m.outputs)));
+  }
+  void Fill(CreateBinding& m, wire::CreateBinding::Builder b) {
+    b.setBinding(m.binding.Pack());
+    b.setGraph(m.graph.Pack());
+    Fill(m.inputs, b.initInputs(Count(m.inputs)));
+    Fill(m.outputs, b.initOutputs(Count(m.outputs)));
+  }
+  void Fill(DestroyBinding& m, wire::DestroyBinding::Builder b) { b.setBinding(m.binding.Pack()); }
+  void Fill(DispatchBinding& m, wire::DispatchBinding::Builder b) {
+    b.setBinding(m.binding.Pack());
   }
 
   void Fill(Goodbye& m, wire::Goodbye::Builder b) {
@@ -371,6 +382,9 @@ void Fill(Encoder& encoder, ClientMessage& message, wire::ClientMessage::Builder
     void operator()(Build& m) { encoder.Fill(m, b.initBuild()); }
     void operator()(DestroyGraph& m) { encoder.Fill(m, b.initDestroyGraph()); }
     void operator()(Dispatch& m) { encoder.Fill(m, b.initDispatch()); }
+    void operator()(CreateBinding& m) { encoder.Fill(m, b.initCreateBinding()); }
+    void operator()(DestroyBinding& m) { encoder.Fill(m, b.initDestroyBinding()); }
+    void operator()(DispatchBinding& m) { encoder.Fill(m, b.initDispatchBinding()); }
   };
   std::visit(Visitor{encoder, b}, message);
 }

@@ -2,11 +2,13 @@
 #ifndef WEBNND_IPC_HANDLE_H_
 #define WEBNND_IPC_HANDLE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace webnnd::ipc {
 
-enum class ObjectType : uint8_t { kContext, kTensor, kBuilder, kGraph };
+enum class ObjectType : uint8_t { kContext, kTensor, kBuilder, kGraph, kBinding };
+inline constexpr size_t kObjectTypeCount = 5;
 
 // One space of indices for all types of a session. Index 0 is reserved for "none". An index is used
 // again, with a greater generation, once its object was destroyed.

@@ -29,6 +29,9 @@ struct ClientMessage {
     build @14 :Build;
     destroyGraph @15 :DestroyGraph;
     dispatch @16 :Dispatch;
+    createBinding @17 :CreateBinding;
+    destroyBinding @18 :DestroyBinding;
+    dispatchBinding @19 :DispatchBinding;
   }
 }
 
@@ -89,8 +92,7 @@ struct CreateContext {
   accelerated @2 :Bool;
   fusion @3 :Bool;
   constantFolding @4 :Bool;
-  bindingCache @5 :Bool;
-  fusions @6 :Text;  # Names of macro operators, separated by commas; empty: all.
+  fusions @5 :Text;  # Names of macro operators, separated by commas; empty: all.
 }
 
 struct DestroyContext {
@@ -185,6 +187,21 @@ struct Dispatch {
   graph @0 :UInt64;
   inputs @1 :List(UInt64);
   outputs @2 :List(UInt64);
+}
+
+struct CreateBinding {
+  binding @0 :UInt64;
+  graph @1 :UInt64;
+  inputs @2 :List(UInt64);
+  outputs @3 :List(UInt64);
+}
+
+struct DestroyBinding {
+  binding @0 :UInt64;
+}
+
+struct DispatchBinding {
+  binding @0 :UInt64;
 }
 
 # --- Service to client ----------------------------------------------------------------------------

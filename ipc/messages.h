@@ -76,7 +76,6 @@ struct CreateContext {
   bool accelerated = true;
   bool fusion = true;
   bool constant_folding = true;
-  bool binding_cache = true;
   // Names of macro operators, separated by commas: fusion looks for these alone. Empty: for all.
   std::string fusions;
 };
@@ -157,16 +156,31 @@ struct Build {
 struct DestroyGraph {
   Handle graph;
 };
+// No tensor twice.
 struct Dispatch {
   Handle graph;
   std::vector<Handle> inputs;
   std::vector<Handle> outputs;
 };
+// Tensors in the order of Dispatch; one may be an input and an output.
+struct CreateBinding {
+  Handle binding;
+  Handle graph;
+  std::vector<Handle> inputs;
+  std::vector<Handle> outputs;
+};
+struct DestroyBinding {
+  Handle binding;
+};
+struct DispatchBinding {
+  Handle binding;
+};
 
 using ClientMessage =
     std::variant<Hello, CreateContext, DestroyContext, CreateTensor, CreateConstantTensor,
                  DestroyTensor, WriteTensor, ReadTensor, CreateBuilder, DestroyBuilder, AddInputs,
-                 AddConstant, AddConstantTensor, AddOperators, Build, DestroyGraph, Dispatch>;
+                 AddConstant, AddConstantTensor, AddOperators, Build, DestroyGraph, Dispatch,
+                 CreateBinding, DestroyBinding, DispatchBinding>;
 
 // --- Service to client --------------------------------------------------------------------------
 // The session ends after this; the reason in words (a BadMessage, a schema mismatch, a quota).

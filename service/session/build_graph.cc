@@ -1,8 +1,10 @@
 #include "service/session/build_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "service/passes/compile.h"
 
@@ -18,6 +20,13 @@ uint64_t DeviceBytesOf(const Plan& plan) {
   return bytes;
 }
 
+std::vector<std::shared_ptr<Buffer>> Select(const std::vector<std::shared_ptr<Buffer>>& buffers,
+                                            const std::vector<uint32_t>& indices) {
+  std::vector<std::shared_ptr<Buffer>> selected;
+  for (uint32_t index : indices) selected.push_back(buffers.at(index));
+  return selected;
+}
+
 // Runs plans for constant folding, with the kernels of the device. Its results live as long as it.
 class DeviceEvaluator : public ConstantEvaluator {
  public:
@@ -29,9 +38,9 @@ class DeviceEvaluator : public ConstantEvaluator {
                                          const std::vector<uint32_t>& constant_buffers) override {
     ASSIGN_OR_RETURN(DeviceQuota::Reservation temporaries,
                      DeviceQuota::Reserve(request_.quota, DeviceBytesOf(plan)));
-    ASSIGN_OR_RETURN(
-        std::shared_ptr<Executable> executable,
-        Executable::Create(request_.device, plan, Select(constant_buffers), request_.cancelled));
+    ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
+                     Executable::Create(request_.device, plan, Select(buffers_, constant_buffers),
+                                        request_.cancelled));
     std::vector<uint32_t> indices;
     std::vector<std::shared_ptr<Buffer>> outputs;
     for (uint64_t bytes : plan.output_bytes) {
@@ -50,10 +59,21 @@ class DeviceEvaluator : public ConstantEvaluator {
     return indices;
   }
 
-  std::vector<std::shared_ptr<Buffer>> Select(const std::vector<uint32_t>& indices) const {
-    std::vector<std::shared_ptr<Buffer>> selected;
-    for (uint32_t index : indices) selected.push_back(buffers_.at(index));
-    return selected;
+  // Those that an operator, or an output, of the graph still uses; nullptr in the places of others.
+  std::vector<std::shared_ptr<Buffer>> TakeUsed(const Graph& graph) {
+    std::vector<bool> used(buffers_.size());
+    auto use = [&](ValueId value) {
+      if (value == kNoValue || graph.values[value].kind != Value::Kind::kConstant) return;
+      used.at(graph.constants[graph.values[value].index].buffer) = true;
+    };
+    for (const Node& node : graph.nodes) {
+      for (ValueId value : node.operands) use(value);
+    }
+    for (const Graph::Output& output : graph.outputs) use(output.value);
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) buffers_[i] = nullptr;
+    }
+    return std::move(buffers_);
   }
 
  private:
@@ -74,23 +94,38 @@ Status Build(BuildRequest& request) {
   }
   DeviceEvaluator evaluator(request, std::move(buffers));
   ASSIGN_OR_RETURN(FusionChoice fusions, FusionChoice::Parse(graph.context->options.fusions));
-  ASSIGN_OR_RETURN(
-      CompiledGraph compiled,
-      CompileGraph(std::move(checked), {.fusion = graph.context->options.fusion,
-                                        .fusions = std::move(fusions),
-                                        .constant_folding = graph.context->options.constant_folding,
-                                        .evaluator = &evaluator}));
-  ASSIGN_OR_RETURN(DeviceQuota::Reservation reservation,
-                   DeviceQuota::Reserve(request.quota, DeviceBytesOf(compiled.plan)));
-  ASSIGN_OR_RETURN(graph.executable, Executable::Create(request.device, std::move(compiled.plan),
-                                                        evaluator.Select(compiled.constant_buffers),
-                                                        request.cancelled));
-  // Only now: a graph that failed lives on under its handle, and holds nothing.
-  graph.reservation = std::move(reservation);
+  TRY(OptimizeGraph(checked, {.fusion = graph.context->options.fusion,
+                              .fusions = std::move(fusions),
+                              .constant_folding = graph.context->options.constant_folding,
+                              .evaluator = &evaluator}));
+  graph.constants = evaluator.TakeUsed(checked);
+  graph.graph = std::move(checked);
+  TRY(PlanFor(graph, {}, request.quota, request.cancelled));
   return {};
 }
 
 }  // namespace
+
+Result<std::shared_ptr<Executable>> PlanFor(GraphObject& graph, std::vector<TensorAlias> aliases,
+                                            const std::shared_ptr<DeviceQuota>& quota,
+                                            const std::atomic<bool>* cancelled) {
+  std::sort(aliases.begin(), aliases.end());
+  if (auto found = graph.plans.find(aliases); found != graph.plans.end()) {
+    return found->second.executable;
+  }
+  if (graph.plans.size() >= limits::kPlansPerGraphMax) {
+    return QuotaError("the graph is bound in more ways than the limit ({})",
+                      limits::kPlansPerGraphMax);
+  }
+  ASSIGN_OR_RETURN(CompiledGraph compiled, PlanGraph(graph.graph, {.aliases = aliases}));
+  GraphObject::Planned planned;
+  ASSIGN_OR_RETURN(planned.reservation, DeviceQuota::Reserve(quota, DeviceBytesOf(compiled.plan)));
+  ASSIGN_OR_RETURN(
+      planned.executable,
+      Executable::Create(graph.context->device, std::move(compiled.plan),
+                         Select(graph.constants, compiled.constant_buffers), cancelled));
+  return graph.plans.emplace(std::move(aliases), std::move(planned)).first->second.executable;
+}
 
 ipc::GraphBuilt BuildGraph(BuildRequest& request) {
   GraphObject& graph = *request.graph;
@@ -98,10 +133,13 @@ ipc::GraphBuilt BuildGraph(BuildRequest& request) {
   if (Status status = Build(request); !status.ok()) {
     LogInfo("graph ({}) is refused: {}", graph.handle.index, status.error().ToString());
     graph.error = Error(status.error()).AddContext("building the graph");
+    // It lives on under its handle, and holds nothing.
+    graph.graph = {};
+    graph.constants.clear();
     reply.error = std::move(status).error();
     return reply;
   }
-  const Plan& plan = graph.executable->plan();
+  const Plan& plan = graph.plans.at({}).executable->plan();
   reply.kernel_count = static_cast<uint32_t>(plan.calls.size()) - plan.copy_count;
   return reply;
 }

@@ -25,6 +25,13 @@ struct BuildRequest {
   Result<std::vector<std::shared_ptr<Buffer>>> constants;
 };
 
+// The graph with these tensors as input and output at once, planned on its first use; on the build
+// thread before the graph is built, on the timeline thread after. Quota beyond
+// limits::kPlansPerGraphMax.
+Result<std::shared_ptr<Executable>> PlanFor(GraphObject& graph, std::vector<TensorAlias> aliases,
+                                            const std::shared_ptr<DeviceQuota>& quota,
+                                            const std::atomic<bool>* cancelled);
+
 // Validates, compiles, and fills `request.graph`, with an error where it fails. The reply to send.
 ipc::GraphBuilt BuildGraph(BuildRequest& request);
 

@@ -51,7 +51,7 @@ class HandleDirectory {
   void Clear(Entry& entry);
 
   std::vector<Entry> entries_;
-  std::array<uint32_t, 4> counts_{};
+  std::array<uint32_t, ipc::kObjectTypeCount> counts_{};
 };
 
 }  // namespace webnnd::service

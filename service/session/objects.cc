@@ -35,4 +35,22 @@ Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,
   return std::shared_ptr<Buffer>(std::move(accounted), buffer);
 }
 
+void BindingUsers::Add(const std::shared_ptr<BindingObject>& binding) {
+  if (bindings_.size() >= prune_at_) {
+    std::erase_if(bindings_, [](const auto& weak) { return weak.expired(); });
+    prune_at_ = std::max<size_t>(16, 2 * bindings_.size());
+  }
+  bindings_.push_back(binding);
+}
+
+void BindingUsers::Invalidate(const Error& reason) {
+  for (const auto& weak : bindings_) {
+    const std::shared_ptr<BindingObject> binding = weak.lock();
+    if (binding == nullptr) continue;
+    binding->prepared = nullptr;
+    if (!binding->error) binding->error = reason;
+  }
+  bindings_.clear();
+}
+
 }  // namespace webnnd::service

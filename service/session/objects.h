@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,6 @@
 #include "ipc/handle.h"
 #include "ipc/messages.h"
 #include "service/graph/graph_assembler.h"
-#include "service/session/binding_cache.h"
 #include "service/vulkan/device.h"
 #include "webidl/operand_descriptor.h"
 
@@ -59,6 +59,19 @@ Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,
                                                     uint64_t bytes);
 
 struct ContextObject;
+struct BindingObject;
+
+// The bindings that a context, a graph or a tensor is part of. Timeline thread.
+class BindingUsers {
+ public:
+  void Add(const std::shared_ptr<BindingObject>& binding);
+  // The bindings fail with `reason` from now on, and hold nothing of the device.
+  void Invalidate(const Error& reason);
+
+ private:
+  std::vector<std::weak_ptr<BindingObject>> bindings_;
+  size_t prune_at_ = 16;
+};
 
 struct Object {
   Object(ipc::ObjectType type, ipc::Handle handle, std::shared_ptr<ContextObject> context)
@@ -82,7 +95,7 @@ struct ContextObject : Object {
   // Timeline thread.
   std::shared_ptr<Device> device;
   std::unique_ptr<Timeline> timeline;  // nullptr: creation failed, lost, or destroyed.
-  BindingCache bindings;
+  BindingUsers bindings;
   std::optional<Error> error;    // Why there is no timeline.
   uint32_t tasks_to_retire = 0;  // Admitted tasks that the next Notify stands for.
   bool has_unsubmitted_work = false;
@@ -92,14 +105,8 @@ struct ContextObject : Object {
 struct TensorObject : Object {
   static constexpr ipc::ObjectType kType = ipc::ObjectType::kTensor;
   TensorObject(ipc::Handle handle, std::shared_ptr<ContextObject> context)
-      : Object(kType, handle, std::move(context)), serial(NextSerial()) {}
+      : Object(kType, handle, std::move(context)) {}
 
-  static uint64_t NextSerial() {
-    static std::atomic<uint64_t> next{1};
-    return next++;
-  }
-
-  const uint64_t serial;                 // Never used again, unlike handles: the key of bindings.
   webidl::OperandDescriptor descriptor;  // Fixed before the object is shared.
   bool readable = false;
   bool writable = false;
@@ -109,6 +116,7 @@ struct TensorObject : Object {
   std::shared_ptr<Buffer> buffer;
   // Set when creation or the last write failed: what reads it fails with this (poisoned).
   std::optional<Error> error;
+  BindingUsers bindings;
 };
 
 struct BuilderObject : Object {
@@ -125,22 +133,50 @@ struct BuilderObject : Object {
 struct GraphObject : Object {
   static constexpr ipc::ObjectType kType = ipc::ObjectType::kGraph;
   GraphObject(ipc::Handle handle, std::shared_ptr<ContextObject> context)
-      : Object(kType, handle, std::move(context)), serial(TensorObject::NextSerial()) {}
+      : Object(kType, handle, std::move(context)) {}
 
   struct Endpoint {
     std::string name;
     webidl::OperandDescriptor descriptor;
   };
-
-  const uint64_t serial;
+  struct Planned {
+    std::shared_ptr<Executable> executable;
+    DeviceQuota::Reservation reservation;
+  };
 
   // Written by the build thread before `built` is set.
   std::vector<Endpoint> inputs;
   std::vector<Endpoint> outputs;
-  std::shared_ptr<Executable> executable;
-  DeviceQuota::Reservation reservation;
+  Graph graph;                                     // Folded and fused: what plans are made of.
+  std::vector<std::shared_ptr<Buffer>> constants;  // By GraphConstant::buffer; nullptr: unused.
   std::optional<Error> error;
   std::atomic<bool> built{false};
+
+  // The build thread's, then the timeline thread's. By the tensors that are input and output at
+  // once; the plan without any is made by the build.
+  std::map<std::vector<TensorAlias>, Planned> plans;
+  // Timeline thread.
+  BindingUsers bindings;
+};
+
+struct BindingObject : Object {
+  static constexpr ipc::ObjectType kType = ipc::ObjectType::kBinding;
+  // nullptr among the tensors: destroyed before.
+  BindingObject(ipc::Handle handle, std::shared_ptr<GraphObject> graph,
+                std::vector<std::shared_ptr<TensorObject>> inputs,
+                std::vector<std::shared_ptr<TensorObject>> outputs)
+      : Object(kType, handle, graph->context),
+        graph(std::move(graph)),
+        inputs(std::move(inputs)),
+        outputs(std::move(outputs)) {}
+
+  const std::shared_ptr<GraphObject> graph;
+  const std::vector<std::shared_ptr<TensorObject>> inputs;
+  const std::vector<std::shared_ptr<TensorObject>> outputs;
+
+  // Timeline thread.
+  std::shared_ptr<Binding> prepared;  // nullptr before the first use, and after an error.
+  std::optional<Error> error;         // Why it can never be dispatched.
 };
 
 }  // namespace webnnd::service

@@ -329,7 +329,11 @@ Session::Outcome Session::On(ipc::DestroyGraph&& message) {
   return {};
 }
 
-Session::Outcome Session::On(ipc::Dispatch&& message) {
+// --- Dispatches ---------------------------------------------------------------------------------
+
+template <class Message>
+Result<std::shared_ptr<BindingObject>, BadMessage> Session::MakeBinding(
+    ipc::Handle handle, const Message& message) const {
   ASSIGN_OR_RETURN(auto graph, directory_.Find<GraphObject>(message.graph));
   auto find = [this](const std::vector<ipc::Handle>& handles)
       -> Result<std::vector<std::shared_ptr<TensorObject>>, BadMessage> {
@@ -342,9 +346,48 @@ Session::Outcome Session::On(ipc::Dispatch&& message) {
   };
   ASSIGN_OR_RETURN(auto inputs, find(message.inputs));
   ASSIGN_OR_RETURN(auto outputs, find(message.outputs));
-  if (graph != nullptr) {
-    timeline_.Dispatch(std::move(graph), std::move(inputs), std::move(outputs));
+  if (graph == nullptr) return std::shared_ptr<BindingObject>();
+  return std::make_shared<BindingObject>(handle, std::move(graph), std::move(inputs),
+                                         std::move(outputs));
+}
+
+Session::Outcome Session::On(ipc::Dispatch&& message) {
+  ASSIGN_OR_RETURN(auto binding, MakeBinding(ipc::Handle{}, message));
+  if (binding != nullptr) timeline_.Dispatch(std::move(binding));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::CreateBinding&& message) {
+  ASSIGN_OR_RETURN(auto binding, MakeBinding(message.binding, message));
+  // Its graph is gone: what names the binding later finds one that cannot be dispatched.
+  std::optional<Error> refused;
+  if (binding == nullptr) {
+    auto gone = std::make_shared<ContextObject>(ipc::Handle{}, ipc::CreateContext{});
+    auto graph = std::make_shared<GraphObject>(ipc::Handle{}, std::move(gone));
+    graph->built = true;
+    binding = std::make_shared<BindingObject>(message.binding, std::move(graph),
+                                              std::vector<std::shared_ptr<TensorObject>>(),
+                                              std::vector<std::shared_ptr<TensorObject>>());
+    refused = InvalidStateError("the graph was destroyed");
   }
+  TRY(directory_.Insert(binding));
+  if (directory_.count(ipc::ObjectType::kBinding) > limits::kBindingsPerSessionMax) {
+    refused = QuotaError("the session has more bindings than the limit ({})",
+                         limits::kBindingsPerSessionMax);
+  }
+  timeline_.CreateBinding(std::move(binding), std::move(refused));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::DestroyBinding&& message) {
+  ASSIGN_OR_RETURN(auto binding, directory_.Remove<BindingObject>(message.binding));
+  if (binding != nullptr) timeline_.DestroyBinding(std::move(binding));
+  return {};
+}
+
+Session::Outcome Session::On(ipc::DispatchBinding&& message) {
+  ASSIGN_OR_RETURN(auto binding, directory_.Find<BindingObject>(message.binding));
+  if (binding != nullptr) timeline_.Dispatch(std::move(binding));
   return {};
 }
 

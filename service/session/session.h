@@ -72,6 +72,14 @@ class Session {
   Outcome On(ipc::Build&& message);
   Outcome On(ipc::DestroyGraph&& message);
   Outcome On(ipc::Dispatch&& message);
+  Outcome On(ipc::CreateBinding&& message);
+  Outcome On(ipc::DestroyBinding&& message);
+  Outcome On(ipc::DispatchBinding&& message);
+
+  // The graph of a message with its tensors; nullptr where the graph was destroyed.
+  template <class Message>
+  Result<std::shared_ptr<BindingObject>, BadMessage> MakeBinding(ipc::Handle handle,
+                                                                 const Message& message) const;
 
   std::unique_ptr<ipc::Channel> channel_;
   std::unique_ptr<Outbox> outbox_;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "service/passes/fusion/fusion_choice.h"
 #include "service/session/build_graph.h"
+#include "service/session/prepare_binding.h"
 
 namespace webnnd::service {
 namespace {
@@ -126,7 +127,7 @@ void TimelineRunner::LoseContext(ContextObject& context, const Error& error) {
   context.error = error;
   // Told first: a device that hangs may never let go of the timeline.
   outbox_.Send(ipc::ContextLost{context.handle, error.message()});
-  context.bindings.Clear();
+  context.bindings.Invalidate(error);
   CloseTimeline(context);
 }
 
@@ -166,7 +167,7 @@ void TimelineRunner::DestroyContext(std::shared_ptr<ContextObject> context,
                                     std::vector<std::shared_ptr<Object>> objects) {
   Post(context, [this, context, objects = std::move(objects)] {
     Submit(*context);
-    context->bindings.Clear();
+    context->bindings.Invalidate(InvalidStateError("the context was destroyed"));
     for (const auto& object : objects) {
       if (object->type != ipc::ObjectType::kTensor) continue;
       static_cast<TensorObject&>(*object).buffer = nullptr;
@@ -251,7 +252,7 @@ void TimelineRunner::CreateConstant(std::shared_ptr<TensorObject> tensor,
 
 void TimelineRunner::DestroyTensor(std::shared_ptr<TensorObject> tensor) {
   Post(tensor->context, [tensor] {
-    tensor->context->bindings.Erase(tensor->serial);
+    tensor->bindings.Invalidate(InvalidStateError("a tensor of the binding was destroyed"));
     tensor->buffer = nullptr;
   });
 }
@@ -365,54 +366,42 @@ void TimelineRunner::WaitUntilBuilt(const GraphObject& graph) {
 }
 
 void TimelineRunner::DestroyGraph(std::shared_ptr<GraphObject> graph) {
-  Post(graph->context, [graph] { graph->context->bindings.Erase(graph->serial); });
+  Post(graph->context,
+       [graph] { graph->bindings.Invalidate(InvalidStateError("the graph was destroyed")); });
 }
 
-Status TimelineRunner::CheckDispatch(const GraphObject& graph,
-                                     const std::vector<std::shared_ptr<TensorObject>>& inputs,
-                                     const std::vector<std::shared_ptr<TensorObject>>& outputs) {
-  auto check = [&](const std::vector<GraphObject::Endpoint>& endpoints,
-                   const std::vector<std::shared_ptr<TensorObject>>& tensors,
-                   bool written) -> Status {
-    INVALID_IF(endpoints.size() != tensors.size(),
-               "the number of tensors ({}) is not the graph's ({})", tensors.size(),
-               endpoints.size());
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const std::shared_ptr<TensorObject>& tensor = tensors[i];
-      const std::string& name = endpoints[i].name;
-      if (tensor == nullptr) return InvalidStateError("the tensor for ({}) was destroyed", name);
-      INVALID_IF(tensor->context != graph.context, "the tensor for ({}) is of another context",
-                 name);
-      INVALID_IF(tensor->descriptor != endpoints[i].descriptor,
-                 "the tensor for ({}) is {} and not {}", name, tensor->descriptor.ToString(),
-                 endpoints[i].descriptor.ToString());
-      INVALID_IF(tensor->constant, "the tensor for ({}) is constant", name);
-      if (tensor->buffer == nullptr) {
-        if (tensor->error) return *tensor->error;
-        return InvalidStateError("the tensor for ({}) was destroyed", name);
-      }
-      if (!written && tensor->error) {
-        return Error(*tensor->error).AddContext("using it as the input (" + name + ")");
+// --- Dispatches ---------------------------------------------------------------------------------
+
+void TimelineRunner::CreateBinding(std::shared_ptr<BindingObject> binding,
+                                   std::optional<Error> refused) {
+  Post(binding->context, [this, binding, refused = std::move(refused)] {
+    if (refused) {
+      binding->error = refused;
+      return;
+    }
+    binding->context->bindings.Add(binding);
+    binding->graph->bindings.Add(binding);
+    for (const auto* tensors : {&binding->inputs, &binding->outputs}) {
+      for (const auto& tensor : *tensors) {
+        if (tensor != nullptr) tensor->bindings.Add(binding);
       }
     }
-    return {};
-  };
-  TRY(check(graph.inputs, inputs, /*written=*/false));
-  TRY(check(graph.outputs, outputs, /*written=*/true));
-  // Not more than limits::kGraphEndpointsMax each, so sorting is cheap against a dispatch.
-  std::vector<const TensorObject*> all;
-  for (const auto& tensor : inputs) all.push_back(tensor.get());
-  for (const auto& tensor : outputs) all.push_back(tensor.get());
-  std::sort(all.begin(), all.end());
-  INVALID_IF(std::adjacent_find(all.begin(), all.end()) != all.end(),
-             "a tensor is used twice in one dispatch");
-  return {};
+    // Ahead of the first dispatch where that costs no waiting; what fails here fails again there.
+    const GraphObject& graph = *binding->graph;
+    if (!graph.built || graph.error || binding->context->timeline == nullptr) return;
+    if (Status status = PrepareBinding(*binding, quota_, &stopping_); !status.ok()) {
+      LogDebug("a binding cannot be dispatched: {}", status.error().ToString());
+    }
+  });
 }
 
-Status TimelineRunner::RunDispatch(GraphObject& graph,
-                                   const std::vector<std::shared_ptr<TensorObject>>& inputs,
-                                   const std::vector<std::shared_ptr<TensorObject>>& outputs) {
-  ContextObject& context = *graph.context;
+void TimelineRunner::DestroyBinding(std::shared_ptr<BindingObject> binding) {
+  Post(binding->context, [binding] { binding->prepared = nullptr; });
+}
+
+Status TimelineRunner::RunDispatch(BindingObject& binding) {
+  ContextObject& context = *binding.context;
+  const GraphObject& graph = *binding.graph;
   if (!graph.built) {
     // What came before, such as a read, does not wait for the build.
     OnDrained();
@@ -421,36 +410,28 @@ Status TimelineRunner::RunDispatch(GraphObject& graph,
   if (!graph.built) return InvalidStateError("the session ends");
   if (context.timeline == nullptr) return NoTimeline(context);
   if (graph.error) return *graph.error;
-
-  BindingCache::Key key{graph.serial};
-  for (const auto& tensor : inputs) key.push_back(tensor ? tensor->serial : 0);
-  for (const auto& tensor : outputs) key.push_back(tensor ? tensor->serial : 0);
-  TRY(CheckDispatch(graph, inputs, outputs));
-  std::shared_ptr<Binding> binding = context.bindings.Find(key);
-  if (binding == nullptr) {
-    std::vector<std::shared_ptr<Buffer>> input_buffers;
-    std::vector<std::shared_ptr<Buffer>> output_buffers;
-    for (const auto& tensor : inputs) input_buffers.push_back(tensor->buffer);
-    for (const auto& tensor : outputs) output_buffers.push_back(tensor->buffer);
-    ASSIGN_OR_RETURN(binding, Binding::Create(graph.executable, std::move(input_buffers),
-                                              std::move(output_buffers)));
-    if (context.options.binding_cache) context.bindings.Insert(std::move(key), binding);
+  if (binding.error) return *binding.error;
+  // A plain dispatch.
+  if (binding.handle == ipc::Handle{}) TRY(CheckTensorsDiffer(binding));
+  if (binding.prepared == nullptr) TRY(PrepareBinding(binding, quota_, &stopping_));
+  for (size_t i = 0; i < binding.inputs.size(); ++i) {
+    if (!binding.inputs[i]->error) continue;
+    return Error(*binding.inputs[i]->error)
+        .AddContext("using it as the input (" + graph.inputs[i].name + ")");
   }
   context.has_unsubmitted_work = true;
-  return context.timeline->Dispatch(std::move(binding));
+  return context.timeline->Dispatch(binding.prepared);
 }
 
-void TimelineRunner::Dispatch(std::shared_ptr<GraphObject> graph,
-                              std::vector<std::shared_ptr<TensorObject>> inputs,
-                              std::vector<std::shared_ptr<TensorObject>> outputs) {
-  Post(graph->context, [this, graph, inputs = std::move(inputs), outputs = std::move(outputs)] {
-    Status status = RunDispatch(*graph, inputs, outputs);
+void TimelineRunner::Dispatch(std::shared_ptr<BindingObject> binding) {
+  Post(binding->context, [this, binding] {
+    Status status = RunDispatch(*binding);
     if (!status.ok()) {
-      Poison(outputs, std::move(status).error().AddContext("dispatching the graph"));
+      Poison(binding->outputs, std::move(status).error().AddContext("dispatching the graph"));
       return;
     }
     // A dispatch writes its outputs whole.
-    for (const auto& tensor : outputs) tensor->error.reset();
+    for (const auto& tensor : binding->outputs) tensor->error.reset();
   });
 }
 

@@ -50,10 +50,11 @@ class TimelineRunner {
   void Build(std::shared_ptr<BuilderObject> builder, std::shared_ptr<GraphObject> graph,
              std::vector<uint32_t> inputs, std::vector<ipc::GraphOutput> outputs);
   void DestroyGraph(std::shared_ptr<GraphObject> graph);
-  // A nullptr among the arguments fails the dispatch and poisons the outputs that are there.
-  void Dispatch(std::shared_ptr<GraphObject> graph,
-                std::vector<std::shared_ptr<TensorObject>> inputs,
-                std::vector<std::shared_ptr<TensorObject>> outputs);
+  void CreateBinding(std::shared_ptr<BindingObject> binding, std::optional<Error> refused);
+  void DestroyBinding(std::shared_ptr<BindingObject> binding);
+  // A dispatch that fails poisons the outputs that are there. `binding` is the client's, or, for a
+  // plain dispatch, made for this once.
+  void Dispatch(std::shared_ptr<BindingObject> binding);
 
  private:
   using Task = std::function<void()>;
@@ -69,11 +70,7 @@ class TimelineRunner {
   Status OpenContext(ContextObject& context);
   Status AllocateTensor(TensorObject& tensor);
   Status WriteAll(TensorObject& tensor, const PayloadSource& data);
-  Status RunDispatch(GraphObject& graph, const std::vector<std::shared_ptr<TensorObject>>& inputs,
-                     const std::vector<std::shared_ptr<TensorObject>>& outputs);
-  Status CheckDispatch(const GraphObject& graph,
-                       const std::vector<std::shared_ptr<TensorObject>>& inputs,
-                       const std::vector<std::shared_ptr<TensorObject>>& outputs);
+  Status RunDispatch(BindingObject& binding);
   void WaitUntilBuilt(const GraphObject& graph);
 
   std::vector<std::shared_ptr<Device>> devices_;

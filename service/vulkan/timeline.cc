@@ -122,6 +122,8 @@ Status TimelineImpl::Dispatch(std::shared_ptr<Binding> binding) {
                          device_->logical().adapter().info.name);
   }
   TRY(CloseTransient());
+  // Who waits for what was read before does not wait for this too.
+  if (!batch().callbacks.empty()) batches_.emplace_back();
   for (const BindingImpl::Segment& segment : own->segments()) {
     TRY(Reserve(segment.cost));
     batch().commands.push_back(segment.commands);

@@ -51,6 +51,21 @@ TEST(BenchmarkOptions, MobileNet_MayRunInProcess) {
   EXPECT_TRUE(options->in_process);
 }
 
+TEST(BenchmarkOptions, Decode_TakesModels) {
+  auto options = Parse({"decode"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->rounds, kDecodeRoundsDefault);
+  EXPECT_EQ(options->models, (std::vector<std::string>{"tiny", "smollm", "qwen2"}));
+  options = Parse({"decode", "--models", "qwen2,tiny", "--rounds", "2"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->rounds, 2);
+  EXPECT_EQ(options->models, (std::vector<std::string>{"qwen2", "tiny"}));
+  EXPECT_THAT(MessageOf({"decode", "--models", "gpt"}), HasSubstr("the model (gpt)"));
+  EXPECT_THAT(MessageOf({"decode", "--models", "tiny,"}), HasSubstr("the model ()"));
+  EXPECT_THAT(MessageOf({"operators", "--models", "tiny"}), HasSubstr("for decode alone"));
+  EXPECT_THAT(MessageOf({"decode", "--in-process"}), HasSubstr("--in-process"));
+}
+
 TEST(BenchmarkOptions, Help_IsACommand) {
   auto options = Parse({"--help"});
   ASSERT_TRUE(options.ok());

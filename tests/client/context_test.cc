@@ -1,6 +1,7 @@
 #include "client/context.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,12 +40,10 @@ TEST_F(ContextTest, Options_ReachTheService) {
   auto future = ml_->CreateContext({.power_preference = PowerPreference::kLowPower,
                                     .accelerated = false,
                                     .fusion = false,
-                                    .constant_folding = false,
-                                    .binding_cache = false});
+                                    .constant_folding = false});
   auto create = service_.Expect<ipc::CreateContext>();
   EXPECT_EQ(create.power_preference, PowerPreference::kLowPower);
-  EXPECT_FALSE(create.accelerated || create.fusion || create.constant_folding ||
-               create.binding_cache);
+  EXPECT_FALSE(create.accelerated || create.fusion || create.constant_folding);
 }
 
 TEST_F(ContextTest, CreationRefused_RejectsAndFreesTheHandle) {
@@ -411,12 +410,130 @@ TEST_F(ContextTest, Dispatch_SendsTensorsInTheGraphsOrder) {
   auto b = MakeTensor(*context_, Float32(4));
   auto sum = MakeTensor(*context_, Float32(4));
   ASSERT_TRUE(context_->Dispatch(*graph, {{"b", b}, {"a", a}}, {{"sum", sum}}).ok());
-  auto dispatch = service_.Expect<ipc::Dispatch>();
-  ASSERT_EQ(dispatch.inputs.size(), 2u);
-  ASSERT_EQ(dispatch.outputs.size(), 1u);
+  auto created = service_.Expect<ipc::CreateBinding>();
+  ASSERT_EQ(created.inputs.size(), 2u);
+  ASSERT_EQ(created.outputs.size(), 1u);
+  EXPECT_EQ(service_.Expect<ipc::DispatchBinding>().binding, created.binding);
   ASSERT_TRUE(context_->WriteTensor(*a, Pattern(16)).ok());
-  EXPECT_EQ(service_.Expect<ipc::WriteTensor>().tensor, dispatch.inputs[0]);
+  EXPECT_EQ(service_.Expect<ipc::WriteTensor>().tensor, created.inputs[0]);
   EXPECT_EQ(graph->kernel_count(), 1u);
+}
+
+TEST_F(ContextTest, SecondDispatch_NamesNoTensorAgain) {
+  auto graph = MakeAddGraph(context_, 4);
+  auto a = MakeTensor(*context_, Float32(4));
+  auto b = MakeTensor(*context_, Float32(4));
+  auto sum = MakeTensor(*context_, Float32(4));
+  ASSERT_TRUE(context_->Dispatch(*graph, {{"a", a}, {"b", b}}, {{"sum", sum}}).ok());
+  const auto first = service_.Expect<ipc::CreateBinding>().binding;
+  service_.Expect<ipc::DispatchBinding>();
+  ASSERT_TRUE(context_->Dispatch(*graph, {{"a", a}, {"b", b}}, {{"sum", sum}}).ok());
+  EXPECT_EQ(service_.Expect<ipc::DispatchBinding>().binding, first);
+  ASSERT_TRUE(context_->Dispatch(*graph, {{"a", b}, {"b", a}}, {{"sum", sum}}).ok());
+  const auto other = service_.Expect<ipc::CreateBinding>().binding;
+  EXPECT_EQ(service_.Expect<ipc::DispatchBinding>().binding, other);
+  EXPECT_FALSE(other == first);
+  // What names a tensor that is gone goes before it.
+  a->Destroy();
+  service_.Expect<ipc::DestroyBinding>();
+  service_.Expect<ipc::DestroyBinding>();
+  service_.Expect<ipc::DestroyTensor>();
+  EXPECT_TRUE(service_.IsQuiet());
+}
+
+TEST_F(ContextTest, WithoutTheCache_EachDispatchNamesItsTensors) {
+  auto context = MakeContext({.binding_cache = false});
+  auto graph = MakeAddGraph(context, 4);
+  auto a = MakeTensor(*context, Float32(4));
+  auto b = MakeTensor(*context, Float32(4));
+  auto sum = MakeTensor(*context, Float32(4));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(context->Dispatch(*graph, {{"a", a}, {"b", b}}, {{"sum", sum}}).ok());
+    EXPECT_EQ(service_.Expect<ipc::Dispatch>().inputs.size(), 2u);
+  }
+}
+
+// --- Bindings -----------------------------------------------------------------------------------
+
+TEST_F(ContextTest, Binding_IsMadeOnceAndDispatchedByItsHandle) {
+  auto graph = MakeAddGraph(context_, 4);
+  auto a = MakeTensor(*context_, Float32(4));
+  auto b = MakeTensor(*context_, Float32(4));
+  // One tensor is an input and the output.
+  auto binding = context_->Bind(*graph, {{"a", a}, {"b", b}}, {{"sum", a}});
+  ASSERT_TRUE(binding.ok()) << binding.error().ToString();
+  const auto created = service_.Expect<ipc::CreateBinding>();
+  EXPECT_EQ(created.inputs[0], created.outputs[0]);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(context_->Dispatch(**binding).ok());
+    EXPECT_EQ(service_.Expect<ipc::DispatchBinding>().binding, created.binding);
+  }
+  (*binding)->Destroy();
+  (*binding)->Destroy();
+  EXPECT_EQ(service_.Expect<ipc::DestroyBinding>().binding, created.binding);
+  EXPECT_EQ(ErrorOf(context_->Dispatch(**binding)).cause(), Cause::kInvalidState);
+  EXPECT_TRUE(service_.IsQuiet());
+}
+
+TEST_F(ContextTest, BindThatBreaksARule_IsRefused) {
+  auto other = MakeContext();
+  auto graph = MakeAddGraph(context_, 4);
+  auto a = MakeTensor(*context_, Float32(4));
+  auto b = MakeTensor(*context_, Float32(4));
+  auto sum = MakeTensor(*context_, Float32(4));
+  auto large = MakeTensor(*context_, Float32(5));
+  auto constant = MakeConstantTensor(*context_, 4);
+  const auto refused = [&](Context& context, const NamedTensors& in, const NamedTensors& out) {
+    return ErrorOf(context.Bind(*graph, in, out)).cause();
+  };
+  EXPECT_EQ(refused(*other, {{"a", a}, {"b", b}}, {{"sum", sum}}), Cause::kValidation);
+  EXPECT_EQ(refused(*context_, {{"a", a}, {"b", a}}, {{"sum", sum}}), Cause::kValidation);
+  EXPECT_EQ(refused(*context_, {{"a", a}, {"b", large}}, {{"sum", large}}), Cause::kValidation);
+  EXPECT_EQ(refused(*context_, {{"a", a}, {"b", constant}}, {{"sum", sum}}), Cause::kValidation);
+  EXPECT_EQ(refused(*context_, {{"a", a}}, {{"sum", a}}), Cause::kValidation);
+  EXPECT_EQ(refused(*context_, {{"a", a}, {"c", b}}, {{"sum", a}}), Cause::kValidation);
+  EXPECT_EQ(refused(*context_, {{"a", a}, {"b", nullptr}}, {{"sum", a}}), Cause::kValidation);
+  graph->Destroy();
+  EXPECT_EQ(refused(*context_, {{"a", a}, {"b", b}}, {{"sum", sum}}), Cause::kInvalidState);
+  service_.Expect<ipc::DestroyGraph>();
+  EXPECT_TRUE(service_.IsQuiet());
+}
+
+TEST_F(ContextTest, BindingOfWhatIsDestroyed_IsRefused) {
+  auto graph = MakeAddGraph(context_, 4);
+  auto a = MakeTensor(*context_, Float32(4));
+  auto b = MakeTensor(*context_, Float32(4));
+  auto sum = MakeTensor(*context_, Float32(4));
+  auto first = context_->Bind(*graph, {{"a", a}, {"b", b}}, {{"sum", sum}});
+  auto second = context_->Bind(*graph, {{"a", a}, {"b", b}}, {{"sum", a}});
+  ASSERT_TRUE(first.ok() && second.ok());
+  sum->Destroy();
+  EXPECT_EQ(ErrorOf(context_->Dispatch(**first)).cause(), Cause::kValidation);
+  ASSERT_TRUE(context_->Dispatch(**second).ok());
+  graph->Destroy();
+  EXPECT_EQ(ErrorOf(context_->Dispatch(**second)).cause(), Cause::kInvalidState);
+  context_->Destroy();
+  EXPECT_EQ(ErrorOf(context_->Dispatch(**second)).cause(), Cause::kInvalidState);
+  EXPECT_TRUE((*second)->destroyed());
+}
+
+TEST_F(ContextTest, AliasOfUnlikeEndpoints_NamesBoth) {
+  GraphBuilder builder(context_);
+  auto a = *builder.Input("a", OperandDataType::kFloat32, {4});
+  auto b = *builder.Input("b", OperandDataType::kFloat32, {2, 4});
+  auto future = builder.Build({{"sum", *builder.Add(a, b)}});
+  service_.Expect<ipc::CreateBuilder>();
+  service_.Expect<ipc::AddInputs>();
+  service_.Expect<ipc::AddOperators>();
+  service_.Send(ipc::GraphBuilt{service_.Expect<ipc::Build>().graph, std::nullopt, 1});
+  auto graph = *ml_->Wait(future);
+  auto x = MakeTensor(*context_, Float32(4));
+  auto y = MakeTensor(*context_, {OperandDataType::kFloat32, {2, 4}});
+  const Error error = ErrorOf(context_->Bind(*graph, {{"a", x}, {"b", y}}, {{"sum", x}}));
+  EXPECT_EQ(error.cause(), Cause::kValidation);
+  EXPECT_THAT(error.message(), testing::HasSubstr("input \"a\""));
+  EXPECT_THAT(error.message(), testing::HasSubstr("output \"sum\""));
+  EXPECT_TRUE(context_->Bind(*graph, {{"a", x}, {"b", y}}, {{"sum", y}}).ok());
 }
 
 TEST_F(ContextTest, DispatchThatBreaksARule_IsRefused) {

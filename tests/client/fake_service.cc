@@ -98,9 +98,9 @@ void FakeService::Answer(ipc::ReadTensor& read, std::span<const std::byte> bytes
   Send(std::move(answer));
 }
 
-std::shared_ptr<Context> ClientTest::MakeContext() {
+std::shared_ptr<Context> ClientTest::MakeContext(const ContextOptions& options) {
   const int connections = service_.connections();
-  auto future = ml_->CreateContext();
+  auto future = ml_->CreateContext(options);
   if (service_.connections() > connections) service_.Greet();
   auto create = service_.Expect<ipc::CreateContext>();
   service_.Send(ipc::ContextCreated{create.context, std::nullopt, false, "fake", kTensorBytesMax});

@@ -73,7 +73,7 @@ class ClientTest : public testing::Test {
  protected:
   static constexpr uint64_t kTensorBytesMax = 64ull << 20;
 
-  std::shared_ptr<Context> MakeContext();
+  std::shared_ptr<Context> MakeContext(const ContextOptions& options = {});
   std::shared_ptr<Tensor> MakeTensor(Context& context, TensorDescriptor descriptor);
   // A constant tensor of float32[n], all 0.
   std::shared_ptr<Tensor> MakeConstantTensor(Context& context, uint32_t elements);

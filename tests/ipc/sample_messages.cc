@@ -97,7 +97,7 @@ std::vector<ClientMessage> SampleClientMessages() {
   messages.push_back(Hello{CurrentSchemaHash(), SampleFile(0), limits::kArenaBytesMin,
                            SampleFile(1), limits::kArenaBytesMax});
   messages.push_back(CreateContext{MakeHandle(1), webidl::PowerPreference::kLowPower, false, false,
-                                   false, false, "blockMatmul"});
+                                   false, "blockMatmul"});
   messages.push_back(DestroyContext{MakeHandle(1)});
   messages.push_back(CreateTensor{MakeHandle(1), MakeHandle(2), MakeDescriptor(), true, true});
   messages.push_back(CreateConstantTensor{MakeHandle(1), MakeHandle(3), MakeDescriptor(),
@@ -133,6 +133,12 @@ std::vector<ClientMessage> SampleClientMessages() {
   messages.push_back(DestroyGraph{MakeHandle(6)});
   messages.push_back(
       Dispatch{MakeHandle(6), {MakeHandle(2), MakeHandle(7)}, {MakeHandle(8), MakeHandle(2)}});
+  messages.push_back(CreateBinding{MakeHandle(9),
+                                   MakeHandle(6),
+                                   {MakeHandle(2), MakeHandle(7)},
+                                   {MakeHandle(8), MakeHandle(2)}});
+  messages.push_back(DestroyBinding{MakeHandle(9)});
+  messages.push_back(DispatchBinding{MakeHandle(9)});
   return messages;
 }
 

@@ -280,17 +280,20 @@ TEST_F(SessionGraphTest, DestroyedGraph_DropsTheDispatch) {
 }
 
 TEST_F(SessionGraphTest, MoreKernelsThanTheLimit_AreRefused) {
-  // A concat takes a kernel for each of its operands.
-  constexpr uint32_t kConcats = limits::kKernelsPerGraphMax / limits::kOperandsPerOperatorMax + 1;
+  // A scatter takes three kernels.
+  constexpr uint32_t kScatters = limits::kKernelsPerGraphMax / 3 + 1;
   Handle builder = peer().MakeBuilder();
-  std::vector<ipc::GraphOutput> outputs;
-  for (uint32_t i = 0; i < kConcats; ++i) {
-    std::vector<uint32_t> operands(limits::kOperandsPerOperatorMax, 1);
-    webidl::ConcatAttributes along{0};
-    peer().AddOperators(builder, {{OperatorKind::kConcat, operands, {3 + i}, "", along}});
-    outputs.push_back({"y" + std::to_string(i), 3 + i});
+  peer().Send(
+      ipc::AddInputs{builder, {{3, "at", ipc::Describe(webidl::OperandDataType::kInt32, {4})}}});
+  std::vector<webidl::Operator> chunk;
+  for (uint32_t i = 0; i < kScatters; ++i) {
+    const uint32_t input = i == 0 ? 1 : 3 + i;
+    chunk.push_back(
+        {OperatorKind::kScatterElements, {input, 3, 2}, {4 + i}, "", webidl::ScatterAttributes{0}});
+    if (chunk.size() < limits::kOperatorsPerChunk && i + 1 < kScatters) continue;
+    peer().AddOperators(builder, std::exchange(chunk, {}));
   }
-  Error error = ExpectRefused(builder, {1}, std::move(outputs), "more kernels");
+  Error error = ExpectRefused(builder, {1, 2, 3}, {{"y", 3 + kScatters}}, "more kernels");
   EXPECT_EQ(error.cause(), Cause::kQuota);
 }
 

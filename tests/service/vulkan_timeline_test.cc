@@ -1,4 +1,5 @@
 #include <atomic>
+#include <chrono>
 #include <random>
 
 #include "base/limits.h"
@@ -186,6 +187,36 @@ TEST_F(TimelineTest, BufferDroppedAfterRecording_IsKeptUntilDone) {
   EXPECT_TRUE(zero.get_future().get());
   EXPECT_TRUE(watch.expired());
   EXPECT_EQ(device_->bytes_in_use(), 0u);
+}
+
+TEST_F(TimelineTest, ReadBeforeADispatch_DoesNotWaitForIt) {
+  constexpr uint32_t kCount = 1 << 22;
+  Plan plan = ChainPlan(kCount, 60);
+  // As if it were little work, so that its cost alone does not make it a submission of its own.
+  for (KernelCall& call : plan.calls) call.cost = 1;
+  auto executable = Executable::Create(device_, plan, {});
+  ASSERT_TRUE(executable.ok()) << executable.error().ToString();
+  auto timeline = MakeTimeline();
+  auto input = Allocate(kCount * 4ull);
+  auto output = Allocate(kCount * 4ull);
+  ASSERT_TRUE(timeline->Clear(input).ok());
+  auto binding = Binding::Create(*executable, {input}, {output});
+  ASSERT_TRUE(binding.ok()) << binding.error().ToString();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point read_at, done_at;
+  ASSERT_TRUE(timeline
+                  ->Read(input, 4,
+                         [&](Result<std::span<const std::byte>> read) {
+                           EXPECT_TRUE(read.ok());
+                           read_at = Clock::now();
+                         })
+                  .ok());
+  Clock::time_point begin = Clock::now();
+  ASSERT_TRUE(timeline->Dispatch(*binding).ok());
+  ASSERT_TRUE(timeline->Notify([&](bool) { done_at = Clock::now(); }).ok());
+  ASSERT_TRUE(timeline->WaitIdle().ok());
+  // Without the dispatch, a read takes a thousandth of it.
+  EXPECT_LT(read_at - begin, (done_at - begin) / 2);
 }
 
 TEST_F(TimelineTest, TwoTimelinesOnTwoThreads_DoNotDisturbEachOther) {

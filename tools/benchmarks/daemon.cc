@@ -94,6 +94,7 @@ std::vector<pid_t> Daemon::Workers() const {
 MemoryUse ReadMemoryUse(pid_t pid) {
   std::string directory = "/proc/" + std::to_string(pid);
   return {ReadKilobytes(directory + "/status", "VmRSS:") << 10,
+          ReadKilobytes(directory + "/status", "VmHWM:") << 10,
           ReadKilobytes(directory + "/smaps_rollup", "Pss:") << 10};
 }
 

@@ -14,6 +14,7 @@ namespace webnnd::benchmarks {
 
 struct MemoryUse {
   uint64_t resident_bytes = 0;      // Pages in memory, shared ones counted whole.
+  uint64_t peak_bytes = 0;          // The most that was resident at a time.
   uint64_t proportional_bytes = 0;  // Shared pages divided by their users; 0 where not readable.
 };
 

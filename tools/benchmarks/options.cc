@@ -1,6 +1,8 @@
 #include "tools/benchmarks/options.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -11,6 +13,7 @@ std::optional<Command> FindCommand(std::string_view word) {
   if (word == "operators") return Command::kOperators;
   if (word == "mobilenet") return Command::kMobileNet;
   if (word == "build") return Command::kBuild;
+  if (word == "decode") return Command::kDecode;
   if (word == "--help") return Command::kHelp;
   return std::nullopt;
 }
@@ -24,6 +27,20 @@ Result<int> ParseRounds(std::string_view text) {
   return rounds;
 }
 
+Result<std::vector<std::string>> ParseModels(std::string_view text) {
+  std::vector<std::string> models;
+  while (true) {
+    size_t comma = text.find(',');
+    std::string_view name = text.substr(0, comma);
+    INVALID_IF(std::find(std::begin(kDecodeModels), std::end(kDecodeModels), name) ==
+                   std::end(kDecodeModels),
+               "the model ({}) is not tiny, smollm or qwen2", name);
+    models.emplace_back(name);
+    if (comma == std::string_view::npos) return models;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
 
 Result<Options> ParseOptions(std::span<const char* const> words) {
@@ -33,13 +50,17 @@ Result<Options> ParseOptions(std::span<const char* const> words) {
     if (auto command = FindCommand(word)) {
       INVALID_IF(i != 0, "the command ({}) is not the first word", word);
       options.command = *command;
+      if (*command == Command::kDecode) {
+        options.rounds = kDecodeRoundsDefault;
+        options.models.assign(std::begin(kDecodeModels), std::end(kDecodeModels));
+      }
       continue;
     }
     if (word == "--in-process") {
       options.in_process = true;
       continue;
     }
-    INVALID_IF(word != "--json" && word != "--filter" && word != "--rounds",
+    INVALID_IF(word != "--json" && word != "--filter" && word != "--rounds" && word != "--models",
                "the word ({}) is not an option", word);
     INVALID_IF(i + 1 == words.size(), "the option ({}) has no value", word);
     std::string_view value = words[++i];
@@ -47,12 +68,17 @@ Result<Options> ParseOptions(std::span<const char* const> words) {
       options.json = value;
     } else if (word == "--filter") {
       options.filter = value;
+    } else if (word == "--models") {
+      INVALID_IF(options.command != Command::kDecode, "the option (--models) is for decode alone");
+      ASSIGN_OR_RETURN(options.models, ParseModels(value));
     } else {
       ASSIGN_OR_RETURN(options.rounds, ParseRounds(value));
     }
   }
-  INVALID_IF(options.in_process && options.command == Command::kDispatch,
-             "the option (--in-process) is not for dispatch, which is measured both ways");
+  INVALID_IF(options.in_process &&
+                 (options.command == Command::kDispatch || options.command == Command::kDecode),
+             "the option (--in-process) is not for dispatch and decode, which are measured both "
+             "ways");
   INVALID_IF(!options.filter.empty() && options.command != Command::kOperators,
              "the option (--filter) is for operators alone");
   return options;
@@ -63,7 +89,9 @@ const char* Usage() {
          "  (none)     dispatch, start-up and memory\n"
          "  operators  each operator against the machine [--filter NAME] [--in-process]\n"
          "  mobilenet  MobileNetV2, random weights, 224x224 [--in-process]\n"
-         "  build      what a build takes, and does to dispatches meanwhile [--in-process]\n";
+         "  build      what a build takes, and does to dispatches meanwhile [--in-process]\n"
+         "  decode     language models: the ladder from decomposed operators to all that there\n"
+         "             is, and what it comes to [--models tiny,smollm,qwen2]\n";
 }
 
 }  // namespace webnnd::benchmarks

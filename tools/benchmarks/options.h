@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -14,14 +15,21 @@ enum class Command {
   kOperators,
   kMobileNet,
   kBuild,
+  kDecode,
   kHelp,
 };
 
+inline constexpr int kRoundsDefault = 15;
+// A round of decode takes a minute.
+inline constexpr int kDecodeRoundsDefault = 5;
+inline constexpr const char* kDecodeModels[] = {"tiny", "smollm", "qwen2"};
+
 struct Options {
   Command command = Command::kDispatch;
-  std::string json;    // The file to write the figures to; empty: none.
-  std::string filter;  // Only operators whose names contain it; empty: all.
-  int rounds = 15;
+  std::string json;                 // The file to write the figures to; empty: none.
+  std::string filter;               // Only operators whose names contain it; empty: all.
+  int rounds = kRoundsDefault;      // kDecode: kDecodeRoundsDefault.
+  std::vector<std::string> models;  // Of kDecode: some of kDecodeModels.
   bool in_process = false;  // Without daemon and sandbox; not for kDispatch, which does both.
 };
 

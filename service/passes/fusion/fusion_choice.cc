@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -25,15 +26,20 @@ std::set<std::string, std::less<>> ListFusionNames(std::index_sequence<kIndices.
 
 }  // namespace
 
+std::vector<std::string> FusionChoice::Names() {
+  const auto names = ListFusionNames(std::make_index_sequence<std::variant_size_v<Macro>>());
+  return {names.begin(), names.end()};
+}
+
 Result<FusionChoice> FusionChoice::Parse(std::string_view names) {
   FusionChoice choice;
   if (names.empty()) return choice;
-  const auto known = ListFusionNames(std::make_index_sequence<std::variant_size_v<Macro>>());
+  const std::vector<std::string> known = Names();
   while (true) {
     size_t comma = names.find(',');
     std::string_view name = names.substr(0, comma);
-    INVALID_IF(!known.contains(name), "the macro operator ({}) is not one of {}", name,
-               fmt::join(known, ", "));
+    INVALID_IF(std::find(known.begin(), known.end(), name) == known.end(),
+               "the macro operator ({}) is not one of {}", name, fmt::join(known, ", "));
     choice.names_.emplace(name);
     if (comma == std::string_view::npos) return choice;
     names.remove_prefix(comma + 1);

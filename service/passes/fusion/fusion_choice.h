@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "service/graph/macro.h"
@@ -18,6 +19,9 @@ class FusionChoice {
   // Those of a list of names, MacroName's and "epilogue", separated by commas; all where it is
   // empty. Validation error for a name that there is not.
   static Result<FusionChoice> Parse(std::string_view names);
+
+  // All names that there are, sorted.
+  static std::vector<std::string> Names();
 
   bool Allows(const Macro& macro) const;
 

@@ -1,0 +1,24 @@
+// PrepareBinding: checks a graph's tensors, and records the graph with them.
+#ifndef WEBNND_SERVICE_SESSION_PREPARE_BINDING_H_
+#define WEBNND_SERVICE_SESSION_PREPARE_BINDING_H_
+
+#include <atomic>
+#include <memory>
+
+#include "base/result.h"
+#include "service/session/objects.h"
+
+namespace webnnd::service {
+
+// On the timeline thread, once the graph is built. Sets `binding.prepared`. The error of a tensor's
+// creation, or Validation where one does not fit its place; a tensor may be once among the inputs
+// and once among the outputs.
+Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
+                      const std::atomic<bool>* cancelled);
+
+// Plain dispatch allows no tensor twice: Validation.
+Status CheckTensorsDiffer(const BindingObject& binding);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_SESSION_PREPARE_BINDING_H_

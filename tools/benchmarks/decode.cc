@@ -1,0 +1,319 @@
+#include "tools/benchmarks/decode.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/passes/fusion/fusion_choice.h"
+#include "tools/benchmarks/daemon.h"
+#include "tools/benchmarks/decode_run.h"
+#include "tools/benchmarks/graph_runner.h"
+#include "tools/benchmarks/machine.h"
+#include "tools/benchmarks/measured_service.h"
+#include "tools/benchmarks/must.h"
+#include "tools/benchmarks/statistics.h"
+#include "tools/models/random_model.h"
+
+namespace webnnd::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+using generate::Model;
+using generate::ModelConfig;
+using generate::WeightFormat;
+
+// Of one rung in one round: enough for a median, and an end to what is slow.
+constexpr int kStepsPerRound = 16;
+constexpr double kSecondsPerRound = 2;
+constexpr uint32_t kPrefillTokens = 256;
+constexpr uint32_t kShortContext = 10;
+constexpr uint32_t kLongContext = 2000;
+constexpr double kMiB = 1 << 20;
+
+// A folder that disappears with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "webnnd-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) Must(Status(ErrnoError("mkdtemp")));
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+double Median(std::vector<double> samples) { return Summarize(std::move(samples)).median; }
+
+struct Rung {
+  std::string name;
+  DecodeSetup setup;
+};
+
+// Each rung has what those before it have.
+std::vector<Rung> MakeLadder(WeightFormat weights) {
+  DecodeSetup setup{.weights = weights, .host_cache = true};
+  setup.context.fusion = false;
+  setup.context.binding_cache = false;
+  std::vector<Rung> rungs = {{"decomposed", setup}};
+  // In the order of the public case study; then whatever else there is.
+  struct Step {
+    const char* name;
+    std::vector<std::string> macros;
+  };
+  const Step kSteps[] = {{"+ quantised products (MatMulNBits)", {"blockMatmul"}},
+                         {"+ attention (GroupQueryAttention)", {"attention", "keyValueWrite"}},
+                         {"+ rotary embedding", {"rotaryEmbedding"}},
+                         {"+ normalization", {"rmsNormalization"}}};
+  const std::vector<std::string> known = service::FusionChoice::Names();
+  setup.context.fusion = true;
+  for (const Step& step : kSteps) {
+    std::string& names = setup.context.fusions;
+    size_t length_before = names.size();
+    for (const std::string& macro : step.macros) {
+      if (std::find(known.begin(), known.end(), macro) == known.end()) continue;
+      names += (names.empty() ? "" : ",") + macro;
+    }
+    if (names.size() > length_before) rungs.push_back({step.name, setup});
+  }
+  setup.context.fusions.clear();
+  rungs.push_back({"+ all other fusions", setup});
+  setup.host_cache = false;
+  rungs.push_back({"+ caches on the device", setup});
+  setup.context.binding_cache = true;
+  rungs.push_back({"+ cached bindings", setup});
+  return rungs;
+}
+
+DecodeSetup EverythingOn(WeightFormat weights) { return {.weights = weights}; }
+
+const char* FormatName(WeightFormat format) {
+  return format == WeightFormat::kQ4 ? "q4" : "float32";
+}
+
+// The measures of one model; figures go to the report as they are complete.
+class ModelBenchmark {
+ public:
+  ModelBenchmark(std::string name, const Model& model, int rounds, Report& report)
+      : name_(std::move(name)), model_(model), rounds_(rounds), report_(report) {}
+
+  // Milliseconds a token on each rung; the first token of a run apart, which is the prefill's.
+  void Climb(WeightFormat weights) {
+    MeasuredService service(/*in_process=*/false);
+    std::vector<Rung> rungs = MakeLadder(weights);
+    std::vector<std::vector<double>> figures(rungs.size());
+    std::vector<uint32_t> kernels(rungs.size());
+    std::vector<double> bytes(rungs.size());
+    std::vector<double> gain;
+    for (int round = 0; round < rounds_; ++round) {
+      for (size_t i = 0; i < rungs.size(); ++i) {
+        DecodeRun run(service.Connect(), model_, rungs[i].setup);
+        run.Prefill();
+        figures[i].push_back(Median(run.Steps(kStepsPerRound, kSecondsPerRound)));
+        kernels[i] = run.kernels_per_step();
+        bytes[i] = run.socket_bytes_per_step();
+      }
+      gain.push_back(figures.front().back() / figures.back().back());
+    }
+    for (size_t i = 0; i < rungs.size(); ++i) {
+      report_.Add(Label(weights, rungs[i].name), "ms", figures[i]);
+      report_.AddNote("", std::to_string(kernels[i]) + " kernels, " +
+                              std::to_string(static_cast<uint64_t>(bytes[i])) +
+                              " bytes on the socket a token");
+    }
+    report_.Add(Label(weights, "fully fused / decomposed, tokens/s"), "ratio", gain);
+  }
+
+  // Through the daemon against in process, and against the memory of the machine.
+  void Compare(WeightFormat weights) {
+    MeasuredService daemon(/*in_process=*/false);
+    MeasuredService host(/*in_process=*/true);
+    DecodeSetup setup = EverythingOn(weights);
+    setup.positions_max = setup.prompt_tokens + (rounds_ + 1) * kStepsPerRound;
+    DecodeRun through_daemon(daemon.Connect(), model_, setup);
+    DecodeRun in_process(host.Connect(), model_, setup);
+    through_daemon.Prefill();
+    in_process.Prefill();
+    const double weight_bytes = WeightBytesPerToken(model_.config, weights);
+    std::vector<double> figures[5];
+    for (int round = 0; round < rounds_; ++round) {
+      double bandwidth = machine_.StreamBandwidth();
+      double with_daemon = Median(through_daemon.Steps(kStepsPerRound, kSecondsPerRound));
+      double inside = Median(in_process.Steps(kStepsPerRound, kSecondsPerRound));
+      figures[0].push_back(with_daemon);
+      figures[1].push_back(inside);
+      figures[2].push_back(inside / with_daemon);
+      figures[3].push_back(bandwidth);
+      figures[4].push_back(weight_bytes / with_daemon * 1e-6 / bandwidth);
+    }
+    report_.Add(Label(weights, "a token, through the daemon"), "ms", figures[0]);
+    report_.Add(Label(weights, "a token, in process"), "ms", figures[1]);
+    report_.Add(Label(weights, "tokens/s, daemon / in process"), "ratio", figures[2]);
+    report_.Add("machine: stream bandwidth, reading", "GB/s", figures[3]);
+    report_.Add(Label(weights, "bytes of weights a second / stream bandwidth"), "ratio",
+                figures[4]);
+    report_.Add(Label(weights, "kernels a token"), "count",
+                {static_cast<double>(through_daemon.kernels_per_step())});
+    report_.Add(Label(weights, "bytes on the socket a token"), "bytes",
+                {through_daemon.socket_bytes_per_step()});
+  }
+
+  // What a long context costs beyond the keys and values that it reads.
+  void CompareContexts(WeightFormat weights) {
+    MeasuredService service(/*in_process=*/false);
+    DecodeSetup setup = EverythingOn(weights);
+    setup.positions_max =
+        std::min(kLongContext + (rounds_ + 1) * kStepsPerRound, model_.config.positions_max);
+    setup.prompt_tokens = kShortContext;
+    DecodeRun brief(service.Connect(), model_, setup);
+    setup.prompt_tokens = kLongContext;
+    DecodeRun extended(service.Connect(), model_, setup);
+    brief.Prefill();
+    extended.Prefill();
+    const double extra_bytes =
+        (kLongContext - kShortContext) * CacheBytesPerPosition(model_.config);
+    std::vector<double> figures[3];
+    for (int round = 0; round < rounds_; ++round) {
+      double bandwidth = machine_.StreamBandwidth();
+      std::vector<double> short_steps = brief.Steps(kStepsPerRound / 4, kSecondsPerRound);
+      std::vector<double> long_steps = extended.Steps(kStepsPerRound / 4, kSecondsPerRound);
+      if (short_steps.empty() || long_steps.empty()) break;  // The model's longest sequence.
+      figures[0].push_back(Median(short_steps));
+      figures[1].push_back(Median(long_steps));
+      double stream_ms = extra_bytes / bandwidth * 1e-6;
+      figures[2].push_back((figures[1].back() - figures[0].back()) / stream_ms);
+    }
+    report_.Add(Label(weights, "a token at 10 tokens of context"), "ms", figures[0]);
+    report_.Add(Label(weights, "a token at 2000 tokens of context"), "ms", figures[1]);
+    report_.Add(Label(weights, "the difference / streaming the extra cache"), "ratio", figures[2]);
+  }
+
+  // A prompt of 256 tokens: its rate, and what the daemon adds to it.
+  void MeasurePrefill(WeightFormat weights) {
+    MeasuredService daemon(/*in_process=*/false);
+    MeasuredService host(/*in_process=*/true);
+    webnn::ML ml(daemon.Connect());
+    auto context = Must(ml.Wait(ml.CreateContext()));
+    GraphRunner product(ml, context, [](GraphSketch& sketch) {
+      webnn::Operand a = sketch.Input(webnn::OperandDataType::kFloat32, {1024, 1024});
+      webnn::Operand b = sketch.Input(webnn::OperandDataType::kFloat32, {1024, 1024});
+      sketch.Output(Must(sketch->Matmul(a, b)));
+      sketch.CountMultiplyAdds(1024.0 * 1024 * 1024);
+    });
+    DecodeSetup setup = EverythingOn(weights);
+    setup.prompt_tokens = kPrefillTokens;
+    setup.positions_max = kPrefillTokens + 1;
+    const double multiply_adds =
+        kPrefillTokens * LayerMultiplyAdds(model_.config) + HeadMultiplyAdds(model_.config);
+    std::vector<double> figures[4];
+    product.SecondsPerDispatch(2);
+    for (int round = 0; round < rounds_; ++round) {
+      double product_rate = product.work() / product.SecondsPerDispatch(4);
+      double with_daemon = DecodeRun(daemon.Connect(), model_, setup).Prefill();
+      double inside = DecodeRun(host.Connect(), model_, setup).Prefill();
+      figures[0].push_back(with_daemon);
+      figures[1].push_back(with_daemon / inside);
+      figures[2].push_back(multiply_adds / with_daemon * 1e-6);
+      figures[3].push_back(multiply_adds / with_daemon * 1e3 / product_rate);
+    }
+    report_.Add(Label(weights, "256 tokens to the first token"), "ms", figures[0]);
+    report_.Add(Label(weights, "the same, daemon / in process"), "ratio", figures[1]);
+    report_.Add(Label(weights, "prefill, multiply-adds"), "G/s", figures[2]);
+    report_.Add(Label(weights, "prefill / matmul 1024"), "ratio", figures[3]);
+  }
+
+  // The worker's peak, loading included.
+  void MeasureMemory(WeightFormat weights) {
+    Daemon daemon = Must(Daemon::Start(BesideThisProgram("webnnd"), {"--no-warm-spare"}));
+    DecodeRun run(webnn::Connect::ToSocket(daemon.socket()), model_, EverythingOn(weights));
+    run.Prefill();
+    run.Steps(2, kSecondsPerRound);
+    double peak = 0;
+    for (pid_t worker : daemon.Workers()) {
+      peak = std::max(peak, static_cast<double>(ReadMemoryUse(worker).peak_bytes));
+    }
+    // A head of its own comes on top of what a token reads: the embedding.
+    double needed = WeightBytesPerToken(model_.config, weights) +
+                    run.capacity() * CacheBytesPerPosition(model_.config) + 64 * kMiB;
+    report_.Add(Label(weights, "worker's peak resident memory"), "MiB", {peak / kMiB});
+    report_.Add(Label(weights, "the same / (weights + caches + 64 MiB)"), "ratio", {peak / needed});
+  }
+
+ private:
+  std::string Label(WeightFormat weights, const std::string& what) const {
+    return name_ + ", " + FormatName(weights) + ": " + what;
+  }
+
+  const std::string name_;
+  const Model& model_;
+  const int rounds_;
+  Report& report_;
+  Machine machine_;
+};
+
+Model OpenModel(const std::string& path) {
+  return Must(generate::OpenModel(path, generate::TokenizerNeed::kIfPresent));
+}
+
+Model MakeModel(const TemporaryFolder& folder, const ModelConfig& config) {
+  Must(models::WriteRandomModel(folder.path(), {.config = config}));
+  return OpenModel(folder.path());
+}
+
+void MeasureTinyTales(int rounds, Report& report) {
+  // Beside the sources, from where tools/bench runs.
+  Model model = OpenModel("examples/models/tiny-tales");
+  ModelBenchmark benchmark("tiny-tales", model, rounds, report);
+  benchmark.Climb(WeightFormat::kFloat32);
+  benchmark.Compare(WeightFormat::kFloat32);
+}
+
+void MeasureSmolLm(int rounds, Report& report) {
+  TemporaryFolder folder;
+  Model model = MakeModel(folder, models::SmolLmShape());
+  ModelBenchmark benchmark("SmolLM shape", model, rounds, report);
+  benchmark.Compare(WeightFormat::kFloat32);
+  benchmark.Compare(WeightFormat::kQ4);
+  benchmark.MeasureMemory(WeightFormat::kFloat32);
+  benchmark.MeasureMemory(WeightFormat::kQ4);
+  benchmark.MeasurePrefill(WeightFormat::kFloat32);
+  benchmark.CompareContexts(WeightFormat::kFloat32);
+  benchmark.Climb(WeightFormat::kQ4);
+}
+
+void MeasureQwen2(int rounds, Report& report) {
+  TemporaryFolder folder;
+  Model model = MakeModel(folder, models::Qwen2Shape());
+  ModelBenchmark benchmark("Qwen2 shape", model, rounds, report);
+  benchmark.Compare(WeightFormat::kQ4);
+  benchmark.MeasureMemory(WeightFormat::kQ4);
+  benchmark.Climb(WeightFormat::kQ4);
+}
+
+}  // namespace
+
+Status RunDecode(const Options& options) {
+  Report report;
+  for (const std::string& model : options.models) {
+    if (model == "tiny") MeasureTinyTales(options.rounds, report);
+    if (model == "smollm") MeasureSmolLm(options.rounds, report);
+    if (model == "qwen2") MeasureQwen2(options.rounds, report);
+  }
+  report.Print();
+  INVALID_IF(!options.json.empty() && !report.WriteJson(options.json),
+             "the file ({}) cannot be written", options.json);
+  return {};
+}
+
+}  // namespace webnnd::benchmarks
