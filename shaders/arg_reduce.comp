@@ -34,6 +34,9 @@ Candidate Better(Candidate a, Candidate b) {
   if (a.index == kNoIndex || Beats(b.value, a.value)) return b;
   return b.index < a.index && !Beats(a.value, b.value) ? b : a;
 }
+Candidate ValueOf(Candidate candidate, uint lane) {
+  return Candidate(ValueOf(candidate.value, lane), ValueOf(candidate.index, lane));
+}
 WORKGROUP_FOLD(FoldBetter, Candidate, Better)
 
 uvec2 ComputeElement(uint e) {

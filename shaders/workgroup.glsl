@@ -2,7 +2,13 @@
 #ifndef WEBNND_SHADERS_WORKGROUP_GLSL_
 #define WEBNND_SHADERS_WORKGROUP_GLSL_
 
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+
 #include "tensor.glsl"
+
+// Invocations of every subgroup, or 0 where that is not certain.
+layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConstant of shader_table.h.
 
 // As STORE_ELEMENTS, but all invocations of a workgroup call COMPUTE_ELEMENT(e) together, which
 // gives each of them the raw bits; the first one writes.
@@ -35,25 +41,47 @@
     }                                                                                           \
   }
 
+// The value of invocation `lane` of the subgroup.
+#define VALUE_OF(type) \
+  type ValueOf(type value, uint lane) { return subgroupShuffle(value, lane); }
+VALUE_OF(float)
+VALUE_OF(vec2)
+VALUE_OF(int)
+VALUE_OF(uint)
+VALUE_OF(uvec2)
+#undef VALUE_OF
+uint64_t ValueOf(uint64_t value, uint lane) {
+  return packUint2x32(ValueOf(unpackUint2x32(value), lane));
+}
+int64_t ValueOf(int64_t value, uint lane) { return int64_t(ValueOf(uint64_t(value), lane)); }
+
 // Declares `name`, which folds `value` over a workgroup in a fixed order: every invocation gets the
-// result. COMBINE(a, b) is evaluated on values of type `type`.
-#define WORKGROUP_FOLD(name, type, COMBINE)                                   \
-  shared type name##Shared[gl_WorkGroupSize.x];                               \
-  type name(type value) {                                                     \
-    const uint lane = gl_LocalInvocationID.x;                                 \
-    name##Shared[lane] = value;                                               \
-    barrier();                                                                \
-    for (uint left = gl_WorkGroupSize.x; left > 1u;) {                        \
-      uint kept = (left + 1u) / 2u;                                           \
-      if (lane + kept < left) {                                               \
-        name##Shared[lane] = COMBINE(name##Shared[lane], name##Shared[lane + kept]); \
-      }                                                                       \
-      left = kept;                                                            \
-      barrier();                                                              \
-    }                                                                         \
-    type result = name##Shared[0];                                            \
-    barrier();                                                                \
-    return result;                                                            \
+// result. COMBINE(a, b) is evaluated on values of type `type`, for which there is a ValueOf. A small
+// workgroup that is one subgroup, as on llvmpipe, needs no shared memory and no barrier; there, lanes
+// that are constants are cheap, and no others.
+#define WORKGROUP_FOLD(name, type, COMBINE)                                              \
+  shared type name##Shared[gl_WorkGroupSize.x];                                          \
+  type name(type value) {                                                                \
+    const uint size = gl_WorkGroupSize.x;                                                \
+    if (size == kSubgroupSize && size <= 16u) {                                        \
+      type folded = ValueOf(value, 0u);                                                  \
+      for (uint i = 1u; i < size; ++i) folded = COMBINE(folded, ValueOf(value, i));      \
+      return folded;                                                                     \
+    }                                                                                    \
+    const uint lane = gl_LocalInvocationID.x;                                            \
+    name##Shared[lane] = value;                                                          \
+    barrier();                                                                           \
+    for (uint left = size; left > 1u;) {                                                 \
+      uint kept = (left + 1u) / 2u;                                                      \
+      if (lane + kept < left) {                                                          \
+        name##Shared[lane] = COMBINE(name##Shared[lane], name##Shared[lane + kept]);     \
+      }                                                                                  \
+      left = kept;                                                                       \
+      barrier();                                                                         \
+    }                                                                                    \
+    type result = name##Shared[0];                                                       \
+    barrier();                                                                           \
+    return result;                                                                       \
   }
 
 #endif  // WEBNND_SHADERS_WORKGROUP_GLSL_

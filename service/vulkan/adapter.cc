@@ -107,6 +107,7 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   FeatureChain present;
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
   present.texel_buffers = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  if (present.texel_buffers) adapter.profile.subgroup_size = properties11.subgroupSize;
   present.subgroup_shuffle =
       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
       (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;

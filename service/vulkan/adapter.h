@@ -21,6 +21,9 @@ struct DeviceProfile {
   // words, 39 for 32), texel fetches fast (5 ns either way); GPUs have it the other way round.
   shaders::Variant variant = shaders::Variant::kStorageReads;
   uint32_t local_size = 0;      // Specialisation constant 0 of every shader.
+  // Invocations of every subgroup, where no kernel has others; else 0. A specialisation constant of
+  // every shader, because llvmpipe does not know early enough that its own is one.
+  uint32_t subgroup_size = 0;
   uint32_t workgroups_max = 0;  // Of a call that is given in invocations.
   // Workgroups are added beyond workgroups_max where an invocation would get more KernelCall::cost.
   uint64_t invocation_cost_max = 0;

@@ -100,6 +100,9 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key) {
   for (uint32_t i = 0; i < entries.size(); ++i) {
     entries[i] = {i, static_cast<uint32_t>(i * sizeof(uint32_t)), sizeof(uint32_t)};
   }
+  entries.push_back({shaders::kSubgroupSizeConstant,
+                     static_cast<uint32_t>(values.size() * sizeof(uint32_t)), sizeof(uint32_t)});
+  values.push_back(device_.profile().subgroup_size);
   VkSpecializationInfo specialization{};
   specialization.mapEntryCount = static_cast<uint32_t>(entries.size());
   specialization.pMapEntries = entries.data();
