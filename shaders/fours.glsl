@@ -29,4 +29,19 @@ uvec2 PackHalves(vec4 x) {
     }                                                                      \
   }
 
+float SumOfFour(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
+float MaxOfFour(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
+
+// BODY(i) for i = first, first + step, ... below `end`: kFoursAtOnce of them an iteration, without
+// the masks that LONG_LOOP needs, then the rest.
+const uint kFoursAtOnce = 4u;
+#define FOURS_LOOP(first, end, step, BODY)                                                        \
+  {                                                                                               \
+    uint i_ = (first);                                                                            \
+    for (; i_ + (kFoursAtOnce - 1u) * (step) < (end); i_ += kFoursAtOnce * (step)) {              \
+      [[unroll]] for (uint turn_ = 0u; turn_ < kFoursAtOnce; ++turn_) BODY(i_ + turn_ * (step))   \
+    }                                                                                             \
+    for (; i_ < (end); i_ += (step)) BODY(i_)                                                     \
+  }
+
 #endif  // WEBNND_SHADERS_FOURS_GLSL_

@@ -46,7 +46,8 @@ float ExpOfNegative(float x) {
   precise float rounded = shifted - kRounder;
   float r = (x - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
   float power = uintBitsToFloat((floatBitsToUint(shifted) << 23) + 0x3f800000u);
-  return x < -87.0 ? 0.0 : power + power * ExpMinus1Reduced(r);
+  float result = power + power * ExpMinus1Reduced(r);
+  return x < -87.0 ? 0.0 : result;
 }
 
 // e^x - 1, accurate where x is small. 4 ULP.

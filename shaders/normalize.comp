@@ -4,7 +4,8 @@
 // Parameters: 0 elements; 1 epsilon (float); 2 rank of the dimensions, which follow from uvec4 1 on
 // (strided.glsl; strides of slots 2 and 3 in x, of 4 and 5 in y).
 // Specialisation constants: 1 data type, 2 data type of slots 2 and 3, 3 whether there is a scale,
-// 4 whether there is a bias, 5 STRIDED_RANK.
+// 4 whether there is a bias, 5 STRIDED_RANK, 6 whether quads lie in rows, 7 the access to slots 2 and
+// 3, 8 to slots 4 and 5 (kAccess...).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define STRIDED_RANK kRank
@@ -15,24 +16,58 @@ layout(constant_id = 2) const uint kMomentType = 0u;
 layout(constant_id = 3) const uint kHasScale = 0u;
 layout(constant_id = 4) const uint kHasBias = 0u;
 layout(constant_id = 5) const uint kRank = 0u;
+layout(constant_id = 6) const uint kInRows = 0u;
+layout(constant_id = 7) const uint kMomentAccess = 0u;
+layout(constant_id = 8) const uint kAffineAccess = 0u;
 
 #include "strided.glsl"
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 READ_SLOT(2)
+READ_SLOT_WIDE(2)
 READ_SLOT(3)
+READ_SLOT_WIDE(3)
 READ_SLOT(4)
+READ_SLOT_WIDE(4)
 READ_SLOT(5)
+READ_SLOT_WIDE(5)
 WRITE_SLOT(6)
 
-uvec2 ComputeElement(uint e) {
-  uvec4 offsets = StridedOffsets(e, 1u, P(2));
-  float epsilon = uintBitsToFloat(P(1));
-  float x = LOAD(1, kType, e) - LOAD(2, kMomentType, offsets.x);
-  x /= sqrt(LOAD(3, kMomentType, offsets.x) + epsilon);
-  if (kHasScale != 0u) x *= LOAD(4, kType, offsets.y);
-  if (kHasBias != 0u) x += LOAD(5, kType, offsets.y);
+// What a quad's elements have in common.
+struct State {
+  QuadOffsets place;
+  uvec4 x;
+  uvec4 mean;
+  uvec4 variance;
+  uvec4 scale;
+  uvec4 bias;
+};
+
+State Prepare(uint first) {
+  State state;
+  state.place = OffsetsOfQuad(first, 1u, P(2));
+  uvec4 offsets = state.place.offsets;
+  state.x = LOAD_QUAD(1, first >> Log2PerQuad(kType));
+  state.mean = PREPARE_OPERAND(2, kMomentType, kMomentAccess, offsets.x);
+  state.variance = PREPARE_OPERAND(3, kMomentType, kMomentAccess, offsets.x);
+  if (kHasScale != 0u) state.scale = PREPARE_OPERAND(4, kType, kAffineAccess, offsets.y);
+  if (kHasBias != 0u) state.bias = PREPARE_OPERAND(5, kType, kAffineAccess, offsets.y);
+  return state;
+}
+
+#define OPERAND(slot, type, access, prepared, k, offset) \
+  Decode(OPERAND_ELEMENT(slot, type, access, prepared, k, offset), type)
+
+uvec2 ComputeElement(State state, uint e, uint k) {
+  uvec4 offsets = OffsetsInQuad(state.place, e, kInRows != 0u, 1u, P(2));
+  float mean = OPERAND(2, kMomentType, kMomentAccess, state.mean, k, offsets.x);
+  float variance = OPERAND(3, kMomentType, kMomentAccess, state.variance, k, offsets.x);
+  float x = Decode(ElementOfQuad(state.x, kType, k), kType) - mean;
+  x *= 1.0 / sqrt(variance + uintBitsToFloat(P(1)));
+  if (kHasScale != 0u) x *= OPERAND(4, kType, kAffineAccess, state.scale, k, offsets.y);
+  if (kHasBias != 0u) x += OPERAND(5, kType, kAffineAccess, state.bias, k, offsets.y);
   return Encode(x, kType);
 }
 
-void main() { STORE_ELEMENTS(6, kType, P(0), ComputeElement); }
+void main() { STORE_QUADS(6, kType, P(0), State, Prepare, ComputeElement); }

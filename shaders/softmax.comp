@@ -1,20 +1,23 @@
 // exp(x - max) / sum(exp(x - max)) along an axis (rows.glsl).
 //
-// Specialisation constants: 1 data type, 2 whether a workgroup shares a row, 3 whether rows are quads
-// (four words) of float32, one after the other, and shared.
+// Specialisation constants: 1 data type, 2 whether a workgroup shares a row, 3 whether four elements
+// are computed at once: four neighbours of a row that lies in one piece, where rows are shared, else
+// of four neighbouring rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
+#include "fours.glsl"
 #include "rows.glsl"
 #include "workgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kByWorkgroup = 0u;
-layout(constant_id = 3) const uint kQuads = 0u;
+layout(constant_id = 3) const uint kByFour = 0u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
+DECLARE_LOAD_FOURS(1)
 
 float Add(float a, float b) { return a + b; }
 WORKGROUP_FOLD(FoldMax, float, Max)
@@ -81,35 +84,64 @@ vec4 ExpOfNegatives(vec4 x) {
   return vec4(ExpOfNegative(x.x), ExpOfNegative(x.y), ExpOfNegative(x.z), ExpOfNegative(x.w));
 }
 
-vec4 LoadFour(uint quad) { return uintBitsToFloat(LOAD_QUAD(1, quad)); }
+// The greatest so far, and the sum of exp(x - greatest).
+struct Sums {
+  vec4 greatest;
+  vec4 sum;
+};
 
-void ComputeRowOfQuads(uint index) {
-  uint first = gl_LocalInvocationID.x;
-  uint step = gl_WorkGroupSize.x;
-  uint size = P(1) >> 2;
-  uint base = index * size;
-  vec4 maxima = vec4(-INFINITY);
-  LONG_LOOP(k, first, size, step) {
-    vec4 x = LoadFour(base + k);
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) maxima[i] = Max(maxima[i], x[i]);
+// Adds `count` fours, at most kFoursAtOnce, from `first` on, `stride` apart. NaN comes in by the sum alone.
+#define ADD_FOURS(sums, count, first, stride)                                                     \
+  {                                                                                               \
+    vec4 x_[kFoursAtOnce];                                                                        \
+    vec4 greatest_ = sums.greatest;                                                               \
+    [[unroll]] for (uint k_ = 0u; k_ < (count); ++k_) {                                           \
+      x_[k_] = LoadFours1(kType, (first) + k_ * (stride));                                        \
+      greatest_ = mix(greatest_, x_[k_], greaterThan(x_[k_], greatest_));                         \
+    }                                                                                             \
+    sums.sum *= ExpOfNegatives(sums.greatest - greatest_);                                        \
+    [[unroll]] for (uint k_ = 0u; k_ < (count); ++k_) {                                           \
+      sums.sum += ExpOfNegatives(x_[k_] - greatest_);                                             \
+    }                                                                                             \
+    sums.greatest = greatest_;                                                                    \
   }
-  float greatest = FoldMax(Max(Max(maxima.x, maxima.y), Max(maxima.z, maxima.w)));
-  // Nothing is less than NaN or infinity by a number: then all of the row is NaN.
-  bool has_scale = !IsNan(greatest) && !IsInfinite(greatest);
-  if (!has_scale) greatest = 0.0;
-  vec4 sums = vec4(0.0);
-  LONG_LOOP(k, first, size, step) sums += ExpOfNegatives(LoadFour(base + k) - greatest);
-  float sum = FoldSum((sums.x + sums.y) + (sums.z + sums.w));
-  float scale = has_scale ? 1.0 / sum : NAN;
-  LONG_LOOP(k, first, size, step) {
-    vec4 values = ExpOfNegatives(LoadFour(base + k) - greatest) * scale;
-    STORE_QUAD(2, base + k, floatBitsToUint(values))
+
+// `count` fours from number `base` on, `stride` apart, of which this invocation has every `step`th
+// from `first` on.
+void ComputeFours(uint base, uint count, uint stride, uint first, uint step) {
+  const float kLeast = -3.402823466e+38;
+  Sums sums = Sums(vec4(kLeast), vec4(0.0));
+  uint k = first;
+  for (; k + (kFoursAtOnce - 1u) * step < count; k += kFoursAtOnce * step) {
+    ADD_FOURS(sums, kFoursAtOnce, base + k * stride, step * stride)
   }
+  for (; k < count; k += step) ADD_FOURS(sums, 1u, base + k * stride, 0u)
+  if (kByWorkgroup != 0u) {
+    float greatest = FoldMax(MaxOfFour(sums.greatest));
+    sums.sum *= ExpOfNegatives(sums.greatest - greatest);
+    sums = Sums(vec4(greatest), vec4(FoldSum(SumOfFour(sums.sum))));
+  }
+  vec4 scale = 1.0 / sums.sum;
+#define SCALE(k)                                                                                  \
+  {                                                                                               \
+    uint four = base + (k) * stride;                                                              \
+    vec4 x = LoadFours1(kType, four);                                                             \
+    vec4 shares = ExpOfNegatives(x - sums.greatest) * scale;                                      \
+    STORE_FOURS(2, kType, four, shares)                                                           \
+  }
+  FOURS_LOOP(first, count, step, SCALE)
+#undef SCALE
 }
 
 void main() {
-  if (kQuads != 0u) {
-    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowOfQuads(row);
+  if (kByFour != 0u && kByWorkgroup != 0u) {
+    uint count = P(1) / 4u;
+    WORKGROUP_STRIDE_LOOP(row, P(0)) {
+      ComputeFours(row * count, count, 1u, gl_LocalInvocationID.x, gl_WorkGroupSize.x);
+    }
+  } else if (kByFour != 0u) {
+    uint stride = P(4) / 4u;
+    GRID_STRIDE_LOOP(i, P(0) / 4u) { ComputeFours(RowBase(4u * i) / 4u, P(1), stride, 0u, 1u); }
   } else if (kByWorkgroup != 0u) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) {
       ComputeRow(row, gl_LocalInvocationID.x, gl_WorkGroupSize.x);

@@ -1,5 +1,6 @@
 #include "service/passes/lower_normalization.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -49,6 +50,50 @@ bool SharesGroup(uint64_t length, uint64_t groups, uint64_t stride) {
   constexpr uint64_t kLengthMin = 32;
   constexpr uint64_t kInterleavedGroupsMin = 512;
   return length >= kLengthMin && (stride == 1 || groups < kInterleavedGroupsMin);
+}
+
+// Scale and bias of rows that lie in one piece.
+struct RowAffine {
+  bool along_row = false;  // They have an element for each of a row, which all rows share.
+  uint32_t elements = 1;   // Else one for each row; rows take turns with so many.
+};
+
+// Adds a call that normalizes rows of `length` elements in one piece, a workgroup each, where it
+// can.
+bool AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_affine,
+                const std::vector<bool>& is_reduced, double epsilon, LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const std::vector<uint32_t> strides = PackedStrides(input.shape());
+  std::vector<StridedDimension> reduced;
+  for (uint32_t d = 0; d < input.rank(); ++d) {
+    if (is_reduced[d]) reduced.push_back({input.shape()[d], {strides[d]}});
+  }
+  reduced = Coalesce(reduced);
+  const uint32_t length = reduced.back().size;
+  // Three passes by fours, of which an iteration takes four (FOURS_LOOP of shaders/fours.glsl).
+  constexpr uint64_t kLengthMax = kInvocationIterationsMax * kLocalSizeMin * 16 / 3;
+  if (reduced.size() != 1 || reduced[0].strides[0] != 1 || length % 4 != 0 || length < 32 ||
+      length > kLengthMax) {
+    return false;
+  }
+  const bool has_scale = affine.scale != kNoValue;
+  const bool has_bias = affine.bias != kNoValue;
+  LoweredCall call;
+  call.shader = ShaderId::kRowNormalization;
+  call.specialization = {static_cast<uint32_t>(input.data_type()), has_scale, has_bias,
+                         row_affine.along_row};
+  // The module declares all slots, so something must be bound there.
+  call.buffers = {{node.operands[0], false},
+                  {has_scale ? affine.scale : node.operands[0], false},
+                  {has_bias ? affine.bias : node.operands[0], false},
+                  {node.results[0], true}};
+  const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
+  call.parameters = {rows, length / 4, FloatBits(epsilon), 0};
+  for (uint32_t word : MakeDivisor(row_affine.elements)) call.parameters.push_back(word);
+  call.workgroups = rows;
+  call.cost = 2 * input.element_count();
+  builder.AddCall(std::move(call));
+  return true;
 }
 
 // Adds the call that computes mean and variance over the dimensions that are set in `is_reduced`.
@@ -112,6 +157,14 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          static_cast<uint32_t>(builder.descriptor(moments.mean).data_type()),
                          has_scale, has_bias, RankConstant(dimensions)};
+  const OperandDataType type = input.data_type();
+  const uint32_t per_quad = PerQuad(type);
+  QuadAccess moment_access = AccessByQuads(dimensions, per_quad, 0);
+  const bool same_width = PerQuad(builder.descriptor(moments.mean).data_type()) == per_quad;
+  if (moment_access == QuadAccess::kQuad && !same_width) moment_access = QuadAccess::kStrided;
+  call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
+  call.specialization.push_back(static_cast<uint32_t>(moment_access));
+  call.specialization.push_back(static_cast<uint32_t>(AccessByQuads(dimensions, per_quad, 1)));
   // The module declares all slots, so something must be bound there.
   call.buffers = {{input_value, false},
                   {moments.mean, false},
@@ -122,7 +175,7 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
   call.parameters = {NarrowCast<uint32_t>(input.element_count()), FloatBits(epsilon),
                      static_cast<uint32_t>(dimensions.size()), 0};
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = StoreUnits(input);
+  call.invocations = StoreQuads(input);
   call.cost = input.element_count() * (8 + dimensions.size());
   builder.AddCall(std::move(call));
 }
@@ -148,12 +201,15 @@ Status LowerBatchNormalization(const Node& node, LoweringBuilder& builder) {
 Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::InstanceNormalizationAttributes>(node.attributes);
   bool channels_last = attributes.layout == webidl::InputOperandLayout::kNhwc;
+  const uint32_t channel_axis = channels_last ? 3 : 1;
+  const uint32_t channels = builder.descriptor(node.operands[0]).shape()[channel_axis];
   std::vector<bool> is_reduced = {false, channels_last, true, !channels_last};
+  const Affine affine{node.operands[1], node.operands[2], StridesAlong(channel_axis, /*rank=*/4)};
+  if (AddRowCall(node, affine, {.elements = channels}, is_reduced, attributes.epsilon, builder)) {
+    return {};
+  }
   ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
-  AddNormalizeCall(
-      node, moments,
-      {node.operands[1], node.operands[2], StridesAlong(channels_last ? 3 : 1, /*rank=*/4)},
-      attributes.epsilon, builder);
+  AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);
   return {};
 }
 
@@ -172,6 +228,11 @@ Status LowerLayerNormalization(const Node& node, LoweringBuilder& builder) {
     is_reduced[axes[i]] = true;
     affine.strides[axes[i]] = stride;
     stride *= shape[axes[i]];
+  }
+  const bool in_order = std::is_sorted(axes.begin(), axes.end());
+  if (in_order &&
+      AddRowCall(node, affine, {.along_row = true}, is_reduced, attributes.epsilon, builder)) {
+    return {};
   }
   ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
   AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);

@@ -318,9 +318,10 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
   TRY(CheckLoops(view, shares_row, /*passes=*/3));
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
-  const bool quads = input.data_type() == OperandDataType::kFloat32 && shares_row &&
-                     view.inner == 1 && view.axis % 4 == 0;
-  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, quads};
+  const bool by_four =
+      view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && view.inner % 4 == 0;
+  if (by_four && !shares_row) SetRows(call, view.rows / 4, shares_row);
+  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, by_four};
   builder.AddCall(std::move(call));
   return {};
 }

@@ -20,7 +20,7 @@ struct DeviceProfile {
   // Which form of each shader. Storage-buffer loads are checked and slow on llvmpipe (11 ns for 8
   // words, 39 for 32), texel fetches fast (5 ns either way); GPUs have it the other way round.
   shaders::Variant variant = shaders::Variant::kStorageReads;
-  uint32_t local_size = 0;      // Specialisation constant 0 of every shader.
+  uint32_t local_size = 0;  // Specialisation constant 0 of every shader.
   // Invocations of every subgroup, where no kernel has others; else 0. A specialisation constant of
   // every shader, because llvmpipe does not know early enough that its own is one.
   uint32_t subgroup_size = 0;

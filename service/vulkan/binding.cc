@@ -156,9 +156,9 @@ uint32_t BindingImpl::CountWorkgroups(const KernelCall& call) const {
   DeviceImpl& device = executable_->device();
   const uint64_t device_max = device.logical().adapter().limits.maxComputeWorkGroupCount[0];
   const DeviceProfile& profile = device.profile();
-  const uint64_t wanted =
-      call.workgroups != 0 ? call.workgroups
-                           : DivideRoundingUp<uint64_t>(call.invocations, profile.local_size);
+  const uint64_t wanted = call.workgroups != 0
+                              ? call.workgroups
+                              : DivideRoundingUp<uint64_t>(call.invocations, profile.local_size);
   const uint64_t by_cost =
       DivideRoundingUp(call.cost, profile.invocation_cost_max * profile.local_size);
   const uint64_t limit = std::max<uint64_t>(profile.workgroups_max, by_cost);

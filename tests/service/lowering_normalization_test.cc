@@ -130,6 +130,21 @@ TEST(LowerLayerNormalization, EveryChoiceOfAxes_MatchesReference) {
   ExpectLayerNormalization(input, std::nullopt, true, true, 0.01);
 }
 
+TEST(LowerLayerNormalization, RowsInOnePiece_MatchReference) {
+  // Rows by fours, which a workgroup normalizes in one kernel, and rows that are not.
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {28u, 32u, 68u, 69u, 128u, 516u}) {
+      HostTensor input = RandomTensor(type, {5, length}, length);
+      for (bool has_scale : {false, true}) {
+        ExpectLayerNormalization(input, {{1}}, has_scale, !has_scale);
+        ExpectLayerNormalization(input, {{1}}, has_scale, has_scale);
+      }
+    }
+    ExpectLayerNormalization(RandomTensor(type, {3, 4, 5, 8}, 3), {{2, 3}}, true, true);
+    ExpectLayerNormalization(RandomTensor(type, {3, 4, 5, 8}, 4), {{3, 2}}, true, true);
+  }
+}
+
 TEST(LowerLayerNormalization, AxesOutOfOrder_PermuteScaleAndBias) {
   for (OperandDataType type : {kFloat, kHalf}) {
     HostTensor input = RandomTensor(type, {3, 4, 5, 7}, 2);
@@ -163,7 +178,7 @@ TEST(LowerLayerNormalization, LongRowsFarFromZero_KeepTheirVariance) {
 
 TEST(LowerLayerNormalization, GroupBeyondTheLoops_IsRefused) {
   auto result = RunNode(OperatorKind::kLayerNormalization,
-                        {HostTensor::Create(kFloat, {1, 2000000}, {1}), {}, {}},
+                        {HostTensor::Create(kFloat, {1, 4000000}, {1}), {}, {}},
                         webidl::LayerNormalizationAttributes{});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
@@ -171,10 +186,12 @@ TEST(LowerLayerNormalization, GroupBeyondTheLoops_IsRefused) {
 
 TEST(LowerInstanceNormalization, BothLayouts_MatchReference) {
   for (OperandDataType type : {kFloat, kHalf}) {
-    for (int choice = 0; choice < 8; ++choice) {
+    for (int choice = 0; choice < 16; ++choice) {
       bool nhwc = (choice & 1) != 0;
       uint32_t channels = nhwc ? 3 : 1;
-      HostTensor input = RandomTensor(type, {2, 3, 7, 5}, 10 + choice);
+      // Odd sizes, and rows and channels by fours.
+      const Shape shape = (choice & 8) != 0 ? Shape{2, 3, 6, 8} : Shape{2, 3, 7, 5};
+      HostTensor input = RandomTensor(type, shape, 10 + choice);
       std::optional<HostTensor> scale;
       std::optional<HostTensor> bias;
       Shape affine_shape = {input.descriptor.shape()[channels]};
@@ -200,9 +217,11 @@ TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
 
 TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
   for (OperandDataType type : {kFloat, kHalf}) {
-    for (uint32_t choice = 0; choice < 16; ++choice) {
+    for (uint32_t choice = 0; choice < 32; ++choice) {
       uint32_t axis = choice % 4;
-      HostTensor input = RandomTensor(type, {3, 5, 2, 7}, 40 + choice);
+      // Odd sizes, and quads that lie in rows.
+      const Shape shape = choice >= 16 ? Shape{3, 4, 2, 8} : Shape{3, 5, 2, 7};
+      HostTensor input = RandomTensor(type, shape, 40 + choice);
       Shape features = {input.descriptor.shape()[axis]};
       HostTensor mean = RandomTensor(type, features, 41);
       HostTensor variance = RandomTensor(type, features, 42, 0.1, 3);

@@ -499,17 +499,53 @@ TEST(LowerSoftmax, EveryAxis_MatchesReference) {
   ExpectSoftmax(RandomTensor(kFloat, {2, 2, 1, 2, 2, 5, 2, 2}, 40), 5);
 }
 
+TEST(LowerSoftmax, FourAtOnce_MatchesReference) {
+  // Lengths with and without a rest beyond the fours that each invocation takes at once.
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {32u, 36u, 128u, 300u, 2052u}) {
+      ExpectSoftmax(RandomTensor(type, {3, length}, length), 1);
+    }
+    for (uint32_t length : {1u, 3u, 4u, 9u, 33u}) {
+      ExpectSoftmax(RandomTensor(type, {2, length, 1028}, length), 1);
+      ExpectSoftmax(RandomTensor(type, {length, 3, 4}, length), 0);
+    }
+  }
+}
+
+// Rows of `values`, `inner` of them interleaved.
+HostTensor Interleave(const Values& values, uint32_t inner) {
+  Values all;
+  for (long double value : values) all.insert(all.end(), inner, value);
+  return HostTensor::Create(kFloat, {static_cast<uint32_t>(values.size()), inner}, all);
+}
+
 TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
   for (uint32_t size : {8u, 64u}) {
-    Values values(size, -kInfinity);
-    values[1] = 3e38L;
-    values[2] = 3e38L;
-    values[3] = -3e38L;
-    ExpectSoftmax(HostTensor::Create(kFloat, {size}, values), 0);
-    values[4] = kNan;
-    HostTensor result = RunOne(OperatorKind::kSoftmax, {HostTensor::Create(kFloat, {size}, values)},
-                               webidl::SoftmaxAttributes{.axis = 0});
-    for (long double value : result.Values()) EXPECT_TRUE(std::isnan(value));
+    for (uint32_t inner : {1u, 4u}) {
+      Values values(size, -kInfinity);
+      values[1] = 3e38L;
+      values[2] = 3e38L;
+      values[3] = -3e38L;
+      ExpectSoftmax(Interleave(values, inner), 0);
+      values[4] = kNan;
+      HostTensor result = RunOne(OperatorKind::kSoftmax, {Interleave(values, inner)},
+                                 webidl::SoftmaxAttributes{.axis = 0});
+      for (long double value : result.Values()) EXPECT_TRUE(std::isnan(value));
+    }
+  }
+}
+
+TEST(LowerSoftmax, NoScoreLessThanInfinity_GivesNan) {
+  for (uint32_t size : {8u, 64u}) {
+    for (uint32_t inner : {1u, 4u}) {
+      for (bool masked : {false, true}) {
+        Values values(size, masked ? -kInfinity : 1);
+        if (!masked) values[size - 1] = kInfinity;
+        HostTensor result = RunOne(OperatorKind::kSoftmax, {Interleave(values, inner)},
+                                   webidl::SoftmaxAttributes{.axis = 0});
+        for (long double value : result.Values()) EXPECT_TRUE(std::isnan(value));
+      }
+    }
   }
 }
 

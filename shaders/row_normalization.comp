@@ -1,0 +1,86 @@
+// (x - mean) / sqrt(variance + epsilon) * scale + bias for each row of slot 1, which is one piece:
+// slot 1 -> slot 4. Slots 2 and 3 are scale and bias. A workgroup shares a row.
+//
+// Parameters: 0 rows; 1 fours of elements in a row; 2 epsilon (float); 4..6 elements of scale and
+// bias as divisor, where rows take turns with them. Specialisation constants: 1 data type, 2 whether
+// there is a scale, 3 whether there is a bias, 4 whether scale and bias have an element for each of a
+// row, not one for the row.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "fours.glsl"
+#include "workgroup.glsl"
+
+layout(constant_id = 1) const uint kType = 0u;
+layout(constant_id = 2) const uint kHasScale = 0u;
+layout(constant_id = 3) const uint kHasBias = 0u;
+layout(constant_id = 4) const uint kAffineAlongRow = 0u;
+
+READ_SLOT(1)
+READ_SLOT_WIDE(1)
+READ_SLOT(2)
+READ_SLOT_WIDE(2)
+READ_SLOT(3)
+READ_SLOT_WIDE(3)
+WRITE_SLOT(4)
+DECLARE_LOAD_FOURS(1)
+DECLARE_LOAD_FOURS(2)
+DECLARE_LOAD_FOURS(3)
+
+float Add(float a, float b) { return a + b; }
+WORKGROUP_FOLD(FoldSum, float, Add)
+
+void ComputeRow(uint row) {
+  uint count = P(1);
+  uint base = row * count;
+  uint first = gl_LocalInvocationID.x;
+  uint step = gl_WorkGroupSize.x;
+  float elements = 4.0 * float(count);
+
+  vec4 sums = vec4(0.0);
+#define ADD(i) sums += LoadFours1(kType, base + (i));
+  FOURS_LOOP(first, count, step, ADD)
+#undef ADD
+  float mean = FoldSum(SumOfFour(sums)) / elements;
+
+  // Around the mean, so that a large one takes nothing from the variance.
+  sums = vec4(0.0);
+  vec4 squares = vec4(0.0);
+#define ADD(i)                                        \
+  {                                                   \
+    vec4 x = LoadFours1(kType, base + (i)) - mean;  \
+    sums += x;                                        \
+    squares += x * x;                                 \
+  }
+  FOURS_LOOP(first, count, step, ADD)
+#undef ADD
+  // What rounding took from the mean.
+  float error = FoldSum(SumOfFour(sums)) / elements;
+  float variance = FoldSum(SumOfFour(squares)) / elements - error * error;
+  mean += error;
+
+  float factor = 1.0 / sqrt(variance + uintBitsToFloat(P(2)));
+  float row_bias = 0.0;
+  if (kAffineAlongRow == 0u) {
+    uvec3 elements_of_affine = P4(1).xyz;
+    uint own = row - Divide(row, elements_of_affine) * elements_of_affine.x;
+    if (kHasScale != 0u) factor *= LOAD(2, kType, own);
+    if (kHasBias != 0u) row_bias = LOAD(3, kType, own);
+  }
+#define NORMALIZE(i)                                                                       \
+  {                                                                                        \
+    vec4 x = (LoadFours1(kType, base + (i)) - mean) * factor;                            \
+    if (kAffineAlongRow == 0u) {                                                           \
+      x += row_bias;                                                                       \
+    } else {                                                                               \
+      if (kHasScale != 0u) x *= LoadFours2(kType, i);                                    \
+      if (kHasBias != 0u) x += LoadFours3(kType, i);                                     \
+    }                                                                                      \
+    STORE_FOURS(4, kType, base + (i), x)                                                    \
+  }
+  FOURS_LOOP(first, count, step, NORMALIZE)
+#undef NORMALIZE
+}
+
+void main() {
+  WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRow(row);
+}
