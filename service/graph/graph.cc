@@ -10,6 +10,7 @@ std::string_view MacroName(const Macro& macro) {
     std::string_view operator()(std::monostate) const { return {}; }
     std::string_view operator()(const RmsNormalization&) const { return "rmsNormalization"; }
     std::string_view operator()(const BlockMatmul&) const { return "blockMatmul"; }
+    std::string_view operator()(const MatmulGroup&) const { return "matmulGroup"; }
     std::string_view operator()(const RotaryEmbedding&) const { return "rotaryEmbedding"; }
     // Goes by the name of what comes before it.
     std::string_view operator()(const Epilogue&) const { return {}; }

@@ -27,6 +27,17 @@ struct RmsNormalization {
 // [N, K / block, 1]. Results: [..., M, N].
 struct BlockMatmul {};
 
+// Up to three products of the same rows with weights [N, K] of their own:
+// result[m, n] = sum over k of x[m, k] * w[n, k] + bias[n]; w by block as in BlockMatmul, or as it
+// is. Operands: x [..., K]; then for each product weights, scale, zero point (none where they are
+// not by block) and bias, or none. Results: [..., N] of each. Where it is gated, there are two
+// products without biases and one result: silu(first) * second (Shazeer 2020, "GLU Variants Improve
+// Transformer").
+struct MatmulGroup {
+  bool by_block = false;
+  bool gated = false;
+};
+
 // Rotary position embedding (Su et al. 2021, "RoFormer"): each pair of elements of a head turns by
 // an angle that depends on the position of its row. Elements beyond `rotary_size` stay.
 // Operands: x [rows, heads, head_size], or [batch, heads, sequence, head_size] where heads come
@@ -109,8 +120,8 @@ struct Epilogue {
 };
 
 // What of a node goes beyond its kind: nothing for an operator of the draft.
-using Macro = std::variant<std::monostate, RmsNormalization, BlockMatmul, RotaryEmbedding, Epilogue,
-                           Attention, KeyValueWrite>;
+using Macro = std::variant<std::monostate, RmsNormalization, BlockMatmul, MatmulGroup,
+                           RotaryEmbedding, Epilogue, Attention, KeyValueWrite>;
 
 // "rmsNormalization", for labels; empty for an operator of the draft, and for one with an epilogue.
 std::string_view MacroName(const Macro& macro);

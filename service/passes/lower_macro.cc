@@ -4,8 +4,10 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/passes/block_gemv.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_attention.h"
+#include "service/passes/lower_matmul_group.h"
 
 namespace webnnd::service {
 namespace {
@@ -45,6 +47,15 @@ Status Lower(const RmsNormalization& macro, const Node& node, LoweringBuilder& b
 Status Lower(const BlockMatmul&, const Node& node, LoweringBuilder& builder) {
   const ValueId x = node.operands[0];
   const OperandDescriptor& weights = builder.descriptor(node.operands[1]);
+  if (IsBlockGemvWeight(weights)) {
+    BlockGemv gemv{.x = x};
+    gemv.matrices = {{.weights = node.operands[1],
+                      .scale = node.operands[2],
+                      .zero_point = node.operands[3],
+                      .result = node.results[0]}};
+    AddBlockGemvCall(gemv, builder);
+    return {};
+  }
   const Shape& shape = weights.shape();  // [N, K / block, block]
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   const uint32_t columns = shape[0];
@@ -106,6 +117,10 @@ Status Lower(const RotaryEmbedding& macro, const Node& node, LoweringBuilder& bu
 
 Status Lower(const Epilogue&, const Node& node, LoweringBuilder& builder) {
   return GetLowering(node.kind)(node, builder);
+}
+
+Status Lower(const MatmulGroup& macro, const Node& node, LoweringBuilder& builder) {
+  return LowerMatmulGroup(macro, node, builder);
 }
 
 Status Lower(std::monostate, const Node&, LoweringBuilder&) { UNREACHABLE(); }

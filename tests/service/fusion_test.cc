@@ -291,6 +291,122 @@ TEST_F(Fusion, MatmulOfBlocksThatAreNoMultipleOfEight_IsLeftAlone) {
   });
 }
 
+// x times the transpose of constant weights, as checkpoints store them.
+Operand Project(Net& net, const Operand& x, uint32_t columns) {
+  Operand weights = net.Constant(x.data_type(), {columns, x.shape()[1]});
+  return Must(net.builder.Gemm(x, weights, {.b_transpose = true}));
+}
+
+Operand AddBias(Net& net, const Operand& x) {
+  return Must(net.builder.Add(x, net.Constant(x.data_type(), {x.shape().back()})));
+}
+
+TEST_F(Fusion, ProductsOfOneRow_AreOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = net.In(type, {1, 64});
+      net.Out(AddBias(net, Project(net, x, 48)));
+      net.Out(Project(net, x, 16));
+      net.Out(AddBias(net, Project(net, x, 16)));
+    });
+  }
+}
+
+TEST_F(Fusion, ProductsOfMoreThanAKernelTakes_AreSeveralKernels) {
+  ExpectKernels(2, [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 64});
+    for (uint32_t columns : {8u, 5u, 7u, 64u, 3u}) net.Out(Project(net, x, columns));
+  });
+}
+
+TEST_F(Fusion, ProductsOfReshapesOfARow_AreOneKernel) {
+  ExpectKernels(1, [&](Net& net) {
+    Operand x = net.In(kFloat, {64});
+    for (uint32_t columns : {8u, 16u}) {
+      net.Out(Project(net, Must(net.builder.Reshape(x, {1, 64})), columns));
+    }
+  });
+}
+
+TEST_F(Fusion, ProductThatAnotherWaitsFor_IsNotGroupedWithIt) {
+  ExpectKernels(2, [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 64});
+    Operand first = Project(net, x, 16);
+    net.Out(Must(net.builder.Add(Project(net, x, 16), first)));
+  });
+}
+
+TEST_F(Fusion, ProductsOfOtherRows_AreNotGrouped) {
+  ExpectUnchanged([&](Net& net) {
+    net.Out(Project(net, net.In(kFloat, {1, 64}), 16));
+    net.Out(Project(net, net.In(kFloat, {1, 64}), 16));
+  });
+}
+
+TEST_F(Fusion, ProductsOfBlocksThatShareRows_AreOneKernel) {
+  for (uint32_t rows : {1u, 3u}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = net.In(kFloat, {rows, 96});
+      net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32)));
+      net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 32));
+      net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 9, 32)));
+    });
+  }
+}
+
+TEST_F(Fusion, ProductsOfUnlikeBlocks_AreNotGrouped) {
+  ExpectKernels(3, [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 128});
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 32));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 64));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kInt4, 8, 32));
+  });
+}
+
+Operand Gate(Net& net, const Operand& gate, const Operand& up) {
+  Operand sigmoid = Must(net.builder.Sigmoid(gate));
+  return Must(net.builder.Mul(Must(net.builder.Mul(gate, sigmoid)), up));
+}
+
+TEST_F(Fusion, GatedProducts_AreOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = net.In(type, {1, 64});
+      net.Out(Gate(net, Project(net, x, 40), Project(net, x, 40)));
+    });
+    for (uint32_t rows : {1u, 3u}) {
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = net.In(type, {rows, 96});
+        Operand gate = AddBlockMatmul(net, x, OperandDataType::kUint4, 40, 32);
+        net.Out(Gate(net, gate, AddBlockMatmul(net, x, OperandDataType::kUint4, 40, 32)));
+      });
+    }
+  }
+}
+
+TEST_F(Fusion, GateThatIsAnOutput_IsNotHidden) {
+  auto write = [](Net& net, bool is_output) {
+    Operand x = net.In(kFloat, {1, 64});
+    Operand gate = Project(net, x, 40);
+    if (is_output) net.Out(gate);
+    net.Out(Gate(net, gate, Project(net, x, 40)));
+  };
+  const uint32_t hidden = Run([&](Net& net) { write(net, false); }, /*fusion=*/true).kernels;
+  auto with_output = [&](Net& net) { write(net, true); };
+  const uint32_t kernels = Run(with_output, /*fusion=*/true).kernels;
+  EXPECT_GT(kernels, hidden);
+  ExpectKernels(kernels, with_output);
+}
+
+TEST_F(Fusion, GateOfItself_IsNotGated) {
+  // silu(y) * y is not silu(y) * z.
+  auto write = [](Net& net) {
+    Operand gate = Project(net, net.In(kFloat, {1, 64}), 40);
+    net.Out(Gate(net, gate, gate));
+  };
+  ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
+}
+
 // RotaryEmbedding of [1, rows, heads * size], as ONNX Runtime Web writes it.
 Operand AddRotary(Net& net, const Operand& x, uint32_t heads, const Operand& positions,
                   const std::vector<long double>& sign, bool interleaved) {

@@ -11,21 +11,29 @@
 namespace webnnd::service {
 namespace {
 
+struct Row {
+  Pattern pattern;
+  // Whether it is looked for at what earlier patterns made, too.
+  bool of_macros = false;
+};
+
 // In the order in which they are looked for.
-constexpr Pattern kPatterns[] = {
-    MatchBlockMatmul,
-    MatchRmsNormalization,
+constexpr Row kPatterns[] = {
+    {MatchBlockMatmul},
+    {MatchRmsNormalization},
     // The longest first.
-    MatchTransposedRotaryEmbedding,
-    MatchPartialRotaryEmbedding,
-    MatchRotaryEmbedding,
-    MatchAttention,
-    MatchAttentionOfOneRow,
-    MatchKeyValueWrite,
+    {MatchTransposedRotaryEmbedding},
+    {MatchPartialRotaryEmbedding},
+    {MatchRotaryEmbedding},
+    {MatchAttention},
+    {MatchAttentionOfOneRow},
+    {MatchKeyValueWrite},
+    {MatchGatedMatmul},
     // What is left of products; the longest first.
-    MatchActivatedProduct,
-    MatchProductWithResidual,
-    MatchProductWithBias,
+    {MatchActivatedProduct},
+    {MatchProductWithResidual},
+    {MatchProductWithBias},
+    {MatchMatmulGroup, /*of_macros=*/true},
 };
 
 // One pattern, everywhere in a graph.
@@ -34,10 +42,11 @@ class Pass {
   Pass(Graph& graph, const FusionChoice& choice)
       : graph_(graph), choice_(choice), index_(graph), taken_(graph.nodes.size()) {}
 
-  void Run(Pattern pattern) {
+  void Run(const Row& row) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (taken_[i] || !std::holds_alternative<std::monostate>(graph_.nodes[i].macro)) continue;
-      std::optional<Match> match = pattern(index_, graph_.nodes[i]);
+      const bool is_macro = !std::holds_alternative<std::monostate>(graph_.nodes[i].macro);
+      if (taken_[i] || (is_macro && !row.of_macros)) continue;
+      std::optional<Match> match = row.pattern(index_, graph_.nodes[i]);
       if (match && choice_.Allows(match->node.macro) && Take(*match, i))
         matches_.push_back({i, std::move(match->node)});
     }
@@ -175,7 +184,7 @@ class Pass {
 }  // namespace
 
 void Fuse(Graph& graph, const FusionChoice& choice) {
-  for (Pattern pattern : kPatterns) Pass(graph, choice).Run(pattern);
+  for (const Row& row : kPatterns) Pass(graph, choice).Run(row);
   Simplify(graph);
 }
 

@@ -50,11 +50,15 @@ GraphIndex::GraphIndex(const Graph& graph)
   for (const Graph::Output& output : graph.outputs) ++output_count_[output.value];
 }
 
-const Node* GraphIndex::Producer(ValueId value, webidl::OperatorKind kind) const {
+const Node* GraphIndex::Maker(ValueId value) const {
   if (value == kNoValue || graph_.values[value].kind != Value::Kind::kResult) return nullptr;
-  const Node& node = graph_.nodes[graph_.values[value].index];
-  bool matches = node.kind == kind && std::holds_alternative<std::monostate>(node.macro);
-  return matches ? &node : nullptr;
+  return &graph_.nodes[graph_.values[value].index];
+}
+
+const Node* GraphIndex::Producer(ValueId value, webidl::OperatorKind kind) const {
+  const Node* node = Maker(value);
+  if (node == nullptr || node->kind != kind) return nullptr;
+  return std::holds_alternative<std::monostate>(node->macro) ? node : nullptr;
 }
 
 ValueId GraphIndex::SkipReshapes(ValueId value) const {

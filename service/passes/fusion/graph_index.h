@@ -21,6 +21,8 @@ class GraphIndex {
   }
   const webidl::Shape& shape(ValueId value) const { return descriptor(value).shape(); }
 
+  // The node that makes `value`, whatever it is; nullptr for inputs and constants.
+  const Node* Maker(ValueId value) const;
   // The operator of the draft that makes `value`, if it is of this kind; else nullptr.
   const Node* Producer(ValueId value, webidl::OperatorKind kind) const;
   // The macro operator of this kind that makes `value`; else nullptr.

@@ -9,6 +9,12 @@ namespace webnnd::service {
 // dequantizeLinear -> reshape -> transpose -> matmul.
 std::optional<Match> MatchBlockMatmul(const GraphIndex& index, const Node& last);
 
+// silu(x w) * (x v), of products of the draft or of blocks.
+std::optional<Match> MatchGatedMatmul(const GraphIndex& index, const Node& last);
+// Products that share their rows, and biases of products of blocks; found at the first product,
+// whatever else may stand between.
+std::optional<Match> MatchMatmulGroup(const GraphIndex& index, const Node& first);
+
 // [add -> [add ->]] pow -> reduceMean -> add -> sqrt -> div -> mul.
 std::optional<Match> MatchRmsNormalization(const GraphIndex& index, const Node& last);
 

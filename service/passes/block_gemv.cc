@@ -1,0 +1,72 @@
+#include "service/passes/block_gemv.h"
+
+#include <bit>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "service/passes/gemv.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::Shape;
+
+constexpr uint32_t kWeightsPerLoad = 32;  // Of 16 bytes.
+
+ShaderId ChooseShader(const BlockGemv& gemv) {
+  if (gemv.gated) return ShaderId::kBlockGemvGated;
+  return gemv.matrices.size() == 1 ? ShaderId::kBlockGemv : ShaderId::kBlockGemvGroup;
+}
+
+}  // namespace
+
+bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights) {
+  return webidl::BitsPerElement(weights.data_type()) == 4 && weights.rank() == 3 &&
+         weights.shape()[2] >= kWeightsPerLoad && std::has_single_bit(weights.shape()[2]);
+}
+
+void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
+  CHECK(!gemv.matrices.empty() && gemv.matrices.size() <= kGemvMatricesMax);
+  const webidl::OperandDescriptor& x = builder.descriptor(gemv.x);
+  const webidl::OperandDescriptor& weights = builder.descriptor(gemv.matrices[0].weights);
+  const Shape& shape = weights.shape();  // [N, K / block, block]
+  const uint32_t depth = shape[1] * shape[2];
+  const auto rows_of_x = NarrowCast<uint32_t>(x.element_count() / depth);
+  LoweredCall call;
+  call.shader = ChooseShader(gemv);
+  call.buffers = {{gemv.x, false}};
+  call.parameters = {shape[1], static_cast<uint32_t>(std::countr_zero(shape[2] / kWeightsPerLoad)),
+                     rows_of_x, 0};
+  uint32_t biases = 0;
+  uint64_t rows = 0;
+  for (size_t i = 0; i < gemv.matrices.size(); ++i) {
+    const BlockGemv::Matrix& matrix = gemv.matrices[i];
+    const bool has_bias = matrix.bias != kNoValue;
+    if (has_bias) biases |= 1u << i;
+    const uint32_t rows_of_matrix = builder.descriptor(matrix.weights).shape()[0];
+    rows += rows_of_matrix;
+    for (ValueId value : {matrix.weights, matrix.scale, matrix.zero_point}) {
+      call.buffers.push_back({value, false});
+    }
+    if (gemv.gated && i > 0) break;
+    // The module declares all slots, so something must be bound there.
+    call.buffers.push_back({has_bias ? matrix.bias : gemv.x, false});
+    call.buffers.push_back({matrix.result, true});
+    call.parameters.insert(call.parameters.end(), {rows_of_matrix, 0, 0, 0});
+  }
+  // A group of two leaves the places of a third without rows.
+  if (call.shader == ShaderId::kBlockGemvGroup) {
+    call.parameters.resize(4 * (1 + kGemvMatricesMax));
+    while (call.buffers.size() < 1 + 5 * kGemvMatricesMax) call.buffers.push_back({gemv.x, false});
+  }
+  call.specialization = {static_cast<uint32_t>(x.data_type()),
+                         static_cast<uint32_t>(weights.data_type()), biases};
+  // An invocation computes eight rows where operands are read as texels.
+  call.invocations = uint64_t{rows_of_x} * DivideRoundingUp<uint64_t>(rows, 8);
+  call.cost = rows_of_x * rows * depth;
+  builder.AddCall(std::move(call));
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,35 @@
+// Products of rows with weights quantised by block, to 4 bits, as one kernel call.
+#ifndef WEBNND_SERVICE_PASSES_BLOCK_GEMV_H_
+#define WEBNND_SERVICE_PASSES_BLOCK_GEMV_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+// Products as shaders/block_gemv.comp computes them, for several weights that share x: see
+// BlockMatmul and MatmulGroup of service/graph/macro.h.
+struct BlockGemv {
+  struct Matrix {
+    ValueId weights = kNoValue;
+    ValueId scale = kNoValue;
+    ValueId zero_point = kNoValue;
+    ValueId bias = kNoValue;  // kNoValue: none.
+    ValueId result = kNoValue;
+  };
+  ValueId x = kNoValue;
+  std::vector<Matrix> matrices;  // At most kGemvMatricesMax.
+  // Of two matrices, without biases: silu(first) * second is the result of the first.
+  bool gated = false;
+};
+
+// Whether the kernel can: 4 bits, and blocks of 32 or a power of 2 above.
+bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights);
+
+void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_BLOCK_GEMV_H_

@@ -1,0 +1,117 @@
+#include "service/passes/lower_matmul_group.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "service/passes/block_gemv.h"
+#include "service/passes/gemv.h"
+#include "service/passes/matrix_product.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDescriptor;
+using webidl::OperatorKind;
+
+// One product of a group.
+struct Member {
+  ValueId weights = kNoValue;
+  ValueId scale = kNoValue;
+  ValueId zero_point = kNoValue;
+  ValueId bias = kNoValue;
+  ValueId result = kNoValue;  // Of a gated group, the first one's is that of both.
+};
+
+std::vector<Member> ListMembers(const Node& node) {
+  std::vector<Member> members;
+  for (size_t i = 1; i < node.operands.size(); i += 4) {
+    const size_t index = members.size();
+    members.push_back({node.operands[i], node.operands[i + 1], node.operands[i + 2],
+                       node.operands[i + 3],
+                       index < node.results.size() ? node.results[index] : kNoValue});
+  }
+  return members;
+}
+
+Status LowerByBlock(const MatmulGroup& macro, const Node& node, LoweringBuilder& builder) {
+  BlockGemv gemv;
+  gemv.x = node.operands[0];
+  gemv.gated = macro.gated;
+  for (const Member& member : ListMembers(node)) {
+    gemv.matrices.push_back(
+        {member.weights, member.scale, member.zero_point, member.bias, member.result});
+  }
+  AddBlockGemvCall(gemv, builder);
+  return {};
+}
+
+Status LowerRow(const MatmulGroup& macro, const Node& node, uint32_t depth,
+                LoweringBuilder& builder) {
+  Gemv gemv;
+  gemv.x = node.operands[0];
+  gemv.depth = depth;
+  gemv.gated = macro.gated;
+  for (const Member& member : ListMembers(node)) {
+    const uint32_t rows = builder.descriptor(member.weights).shape()[0];
+    gemv.matrices.push_back(
+        {member.weights, member.bias, /*addend_stride=*/1, member.result, rows});
+  }
+  AddGemvCall(gemv, builder);
+  return {};
+}
+
+Product MakeProduct(ValueId x, uint32_t rows, const Member& member, LoweringBuilder& builder) {
+  const webidl::Shape& weights = builder.descriptor(member.weights).shape();
+  Product product;
+  product.a = x;
+  product.b = member.weights;
+  product.c = member.bias;
+  product.result = member.result;
+  product.rows = rows;
+  product.columns = weights[0];
+  product.depth = weights[1];
+  product.a_strides = {product.depth, 1};
+  product.b_strides = {1, product.depth};
+  if (member.bias != kNoValue) product.c_strides = {0, 1};
+  product.result_strides = {product.columns, 1};
+  product.batch = {StridedDimension()};
+  return product;
+}
+
+// Many rows keep a kernel busy with one of the weights.
+Status LowerRows(const MatmulGroup& macro, const Node& node, uint32_t rows,
+                 LoweringBuilder& builder) {
+  std::vector<Member> members = ListMembers(node);
+  const ValueId result = members[0].result;
+  if (macro.gated) {
+    const OperandDescriptor descriptor = builder.descriptor(result);
+    for (Member& member : members) member.result = builder.AddTemporary(descriptor);
+  }
+  for (size_t i = 0; i < members.size(); ++i) {
+    Product product = MakeProduct(node.operands[0], rows, members[i], builder);
+    if (macro.gated && i == 0) {
+      product.activation = Activation{.kind = OperatorKind::kSigmoid, .gates = true};
+    }
+    TRY(AddProductCall(product, builder));
+  }
+  if (!macro.gated) return {};
+  Node mul;
+  mul.kind = OperatorKind::kMul;
+  mul.operands = {members[0].result, members[1].result};
+  mul.results = {result};
+  return GetLowering(mul.kind)(mul, builder);
+}
+
+}  // namespace
+
+Status LowerMatmulGroup(const MatmulGroup& macro, const Node& node, LoweringBuilder& builder) {
+  if (macro.by_block) return LowerByBlock(macro, node, builder);
+  const OperandDescriptor& x = builder.descriptor(node.operands[0]);
+  const uint32_t depth = builder.descriptor(node.operands[1]).shape()[1];
+  const auto rows = NarrowCast<uint32_t>(x.element_count() / depth);
+  if (rows == 1 && IsGemvDepth(x.data_type(), depth)) return LowerRow(macro, node, depth, builder);
+  return LowerRows(macro, node, rows, builder);
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,279 @@
+// result[m, n] = sum over k of x[m, k] * (w[n, k] - zero_point[n, k / block]) * scale[n, k / block]
+// + addend[n] for each of up to MATRICES weights w of 4 bits that share x; with -DGATED=1
+// result[m, n] = silu(gate[m, n]) * up[m, n] of the two products. Slots: 1 x; from 2 on w, scale,
+// zero point, addend (x again where there is none) and result of each matrix in turn, the gate
+// before up. Sums are float32.
+//
+// An invocation computes kRows rows of w, for one row of x. Neighbours need the same elements of x, so each loads four of
+// 32, and gets the others by shuffle. Weights are taken from their words by mask, not by shift:
+// what is masked out of the upper places counts 16 times as much for each place, so x is divided
+// by that, once for all rows; and the zero point is subtracted once a load, from the sum of x.
+//
+// Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; from
+// uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend and result; 2
+// of w and zero point; 3 bit j: whether matrix j has an addend.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "tensor.glsl"
+
+#include "math.glsl"
+
+layout(constant_id = 1) const uint kType = 0u;
+layout(constant_id = 2) const uint kWeightType = 0u;
+layout(constant_id = 3) const uint kAddends = 0u;
+
+#define DECLARE_WEIGHTS(weights, scale, zero_point) \
+  READ_SLOT(weights)                                \
+  READ_SLOT_WIDE(weights)                           \
+  READ_SLOT(scale)                                  \
+  READ_SLOT(zero_point)
+
+READ_SLOT(1)
+READ_SLOT_WIDE(1)
+DECLARE_WEIGHTS(2, 3, 4)
+READ_SLOT(5)
+WRITE_SLOT(6)
+#if MATRICES > 1
+DECLARE_WEIGHTS(7, 8, 9)
+#endif
+#if MATRICES > 2
+READ_SLOT(10)
+WRITE_SLOT(11)
+DECLARE_WEIGHTS(12, 13, 14)
+READ_SLOT(15)
+WRITE_SLOT(16)
+#endif
+
+// Declares Name(matrix, i), which accesses the slot of a matrix. Which one is known at compile time
+// wherever it is called: only one of the accesses remains.
+#define LOAD_ELEMENT(slot, i) LOAD(slot, kType, i)
+#if MATRICES > 2
+#define DECLARE_LOAD(Type, Name, LOAD_SLOT, first, second, third) \
+  Type Name(uint matrix, uint i) {                                \
+    if (matrix == 1u) return LOAD_SLOT(second, i);                \
+    if (matrix == 2u) return LOAD_SLOT(third, i);                 \
+    return LOAD_SLOT(first, i);                                   \
+  }
+#elif MATRICES > 1
+#define DECLARE_LOAD(Type, Name, LOAD_SLOT, first, second, third) \
+  Type Name(uint matrix, uint i) {                                \
+    if (matrix == 1u) return LOAD_SLOT(second, i);                \
+    return LOAD_SLOT(first, i);                                   \
+  }
+#else
+#define DECLARE_LOAD(Type, Name, LOAD_SLOT, first, second, third) \
+  Type Name(uint matrix, uint i) { return LOAD_SLOT(first, i); }
+#endif
+DECLARE_LOAD(uvec4, LoadWeights, LOAD_QUAD, 2, 7, 12)
+DECLARE_LOAD(float, LoadScale, LOAD_ELEMENT, 3, 8, 13)
+DECLARE_LOAD(uint, LoadZeroPoints, LOAD_WORD, 4, 9, 14)
+
+float LoadAddend(uint matrix, uint e) {
+#if MATRICES > 2
+  if (matrix == 1u) return LOAD(10, kType, e);
+  if (matrix == 2u) return LOAD(15, kType, e);
+#endif
+  return LOAD(5, kType, e);
+}
+
+void StoreElement(uint matrix, uint e, float value) {
+  const uint bits = Encode(value, kType).x;
+  if (kType == kFloat32) {
+#if MATRICES > 2
+    if (matrix == 1u) STORE_WORD(11, e, bits);
+    if (matrix == 2u) STORE_WORD(16, e, bits);
+#endif
+    if (matrix == 0u) STORE_WORD(6, e, bits);
+  } else {
+    const uint shift = (e & 1u) << 4;
+    const uint mask = 0xffffu << shift;
+#if MATRICES > 2
+    if (matrix == 1u) MERGE_WORD(11, e >> 1, mask, bits << shift);
+    if (matrix == 2u) MERGE_WORD(16, e >> 1, mask, bits << shift);
+#endif
+    if (matrix == 0u) MERGE_WORD(6, e >> 1, mask, bits << shift);
+  }
+}
+
+// Rows of one invocation: many where reading x is what costs, one where many invocations are idle
+// else.
+#if TENSOR_READS == READS_TEXELS
+const uint kRows = 8u;
+#else
+const uint kRows = 2u;
+#endif
+// Of these rows, those of one matrix; the gated kernel computes the same rows of both.
+#if GATED
+const uint kRowsEach = kRows / 2u;
+#else
+const uint kRowsEach = kRows;
+#endif
+
+uint MatrixOf(uint first_matrix, uint row) { return first_matrix + row / kRowsEach; }
+
+// Elements of x that neighbours share: those of 16 bytes of weights.
+const uint kShared = 32u;
+const uint kSharers = kShared / 4u;
+
+struct SharedX {
+  vec4 own;   // Four of 32, divided by what their places count.
+  float sum;  // Of all 32.
+};
+
+vec4 LoadFour(uint i) {
+  if (kType == kFloat16) {
+    uvec2 pair = LOAD_PAIR(1, i);
+    return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));
+  }
+  return uintBitsToFloat(LOAD_QUAD(1, i));
+}
+
+const vec4 kPlaceScales = vec4(1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0);
+
+float SumOf(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
+
+SharedX LoadX(uint shared_index) {
+  SharedX x;
+  if (gl_SubgroupSize >= kSharers) {
+    vec4 own = LoadFour(shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
+    x.own = own * kPlaceScales;
+    x.sum = SumOf(own);
+    [[unroll]] for (uint step = 1u; step < kSharers; step *= 2u) {
+      x.sum += subgroupShuffleXor(x.sum, step);
+    }
+  } else {
+    x.own = vec4(0.0);
+    x.sum = 0.0;
+    for (uint i = 0u; i < kSharers; ++i) x.sum += SumOf(LoadFour(shared_index * kSharers + i));
+  }
+  return x;
+}
+
+// Elements 4 * i to 4 * i + 3 of those shared.
+vec4 GetFour(SharedX x, uint shared_index, uint i) {
+  // Narrower subgroups cannot share.
+  if (gl_SubgroupSize < kSharers) return LoadFour(shared_index * kSharers + i) * kPlaceScales;
+  return vec4(subgroupShuffle(x.own.x, i), subgroupShuffle(x.own.y, i),
+              subgroupShuffle(x.own.z, i), subgroupShuffle(x.own.w, i));
+}
+
+// Signed weights and their zero points are moved up by half their range.
+const uint kMoved = kWeightType == kInt4 ? 0x88888888u : 0u;
+
+// Two chains of additions: the places of a word's halves.
+float AddProducts(uvec4 weights, vec4 x[kSharers]) {
+  float sum = 0.0;
+  float upper_sum = 0.0;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    uint lower = weights[i] ^ kMoved;
+    uint upper = lower >> 16;
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+      const uint mask = 15u << (4u * j);
+      sum = fma(float(int(lower & mask)), x[2u * i][j], sum);
+      upper_sum = fma(float(int(upper & mask)), x[2u * i + 1u][j], upper_sum);
+    }
+  }
+  return sum + upper_sum;
+}
+
+// The rows of w of an invocation: their first blocks, and their sums so far; the first load of x.
+struct Rows {
+  uint x;
+  uint blocks[kRows];
+  float sums[kRows];
+};
+
+// Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Loops over blocks
+// around loops over what they have would keep more alive from turn to turn than loading scales
+// again costs.
+void AddLoad(uint first_matrix, uint load, inout Rows rows) {
+  SharedX shared_x = LoadX(rows.x + load);
+  vec4 x[kSharers];
+  [[unroll]] for (uint i = 0u; i < kSharers; ++i) x[i] = GetFour(shared_x, rows.x + load, i);
+  const uint block = load >> P(1);
+  [[unroll]] for (uint r = 0u; r < kRows; ++r) {
+    const uint matrix = MatrixOf(first_matrix, r);
+    uvec4 weights = LoadWeights(matrix, (rows.blocks[r] << P(1)) + load);
+    float products = AddProducts(weights, x);
+    const uint e = rows.blocks[r] + block;
+    uint zero_points = LoadZeroPoints(matrix, e >> 3) ^ kMoved;
+    float zero_point = float(int((zero_points >> (4u * (e & 7u))) & 15u));
+    float sum = fma(-zero_point, shared_x.sum, products);
+    rows.sums[r] = fma(LoadScale(matrix, e), sum, rows.sums[r]);
+  }
+}
+
+float Silu(float x) { return x * Sigmoid(x); }
+
+void StoreRows(uint matrix, uint row_of_x, uint first_row, Rows rows) {
+  const uint rows_of_matrix = P(4u * matrix + 4u);
+  [[unroll]] for (uint r = 0u; r < kRowsEach; ++r) {
+    const uint row = first_row + r * gl_WorkGroupSize.x;
+    float value = rows.sums[r];
+#if GATED
+    value = Silu(value) * rows.sums[kRowsEach + r];
+#endif
+    if (row < rows_of_matrix) {
+      if ((kAddends & (1u << matrix)) != 0u) value += LoadAddend(matrix, row);
+      StoreElement(matrix, row_of_x * rows_of_matrix + row, value);
+    }
+  }
+}
+
+void ComputeRows(uint matrix, uint row_of_x, uint first_row) {
+  const uint blocks = P(0);
+  const uint loads = blocks << P(1);
+  Rows rows;
+  rows.x = row_of_x * loads;
+  [[unroll]] for (uint r = 0u; r < kRows; ++r) {
+    // Beyond the last row the last one stands in: nobody stores what comes of it.
+    uint row = first_row + (r % kRowsEach) * gl_WorkGroupSize.x;
+    rows.blocks[r] = min(row, P(4u * matrix + 4u) - 1u) * blocks;
+    rows.sums[r] = 0.0;
+  }
+  for (uint load = 0u; load < loads; ++load) AddLoad(matrix, load, rows);
+  StoreRows(matrix, row_of_x, first_row, rows);
+}
+
+uint RowsOfTile() { return kRowsEach * gl_WorkGroupSize.x; }
+
+uint CountTiles(uint matrix) {
+  return (P(4u * matrix + 4u) + RowsOfTile() - 1u) / RowsOfTile() * P(2);
+}
+
+// The tiles of one matrix among those of this workgroup; `tiles_before` are those of others.
+void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles) {
+  const uint end = min(max(tiles.y, tiles_before) - tiles_before, CountTiles(matrix));
+  // All invocations of a subgroup stay in the loop together: they share their loads.
+  for (uint tile = max(tiles.x, tiles_before) - tiles_before; tile < end; ++tile) {
+    // The rows of x in turn, while weights are in the cache.
+    uint tile_of_rows = tile / P(2);
+    uint row_of_x = tile - tile_of_rows * P(2);
+    ComputeRows(matrix, row_of_x, tile_of_rows * RowsOfTile() + gl_LocalInvocationID.x);
+  }
+}
+
+// First and end of this workgroup's stretch: drivers that give each core as many workgroups keep
+// all of them busy.
+uvec2 TilesOfWorkgroup(uint count) {
+  const uint each = count / gl_NumWorkGroups.x;
+  const uint rest = count - each * gl_NumWorkGroups.x;
+  const uvec2 workgroups = uvec2(gl_WorkGroupID.x, gl_WorkGroupID.x + 1u);
+  return workgroups * each + workgroups * rest / gl_NumWorkGroups.x;
+}
+
+void main() {
+#if MATRICES > 2
+  const uint before = CountTiles(0u);
+  const uint before_last = before + CountTiles(1u);
+  const uvec2 tiles = TilesOfWorkgroup(before_last + CountTiles(2u));
+  ComputeMatrix(0u, 0u, tiles);
+  ComputeMatrix(1u, before, tiles);
+  ComputeMatrix(2u, before_last, tiles);
+#else
+  ComputeMatrix(0u, 0u, TilesOfWorkgroup(CountTiles(0u)));
+#endif
+}

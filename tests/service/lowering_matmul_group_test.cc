@@ -1,0 +1,241 @@
+// BlockMatmul and MatmulGroup against double-precision loops, between guard bands.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+using webidl::OperatorKind;
+using webidl::Shape;
+using Values = std::vector<long double>;
+
+constexpr OperandDataType kFloat = OperandDataType::kFloat32;
+constexpr OperandDataType kHalf = OperandDataType::kFloat16;
+
+struct Case {
+  OperandDataType type = kFloat;
+  uint32_t rows = 1;
+  uint32_t depth = 64;
+  std::vector<uint32_t> columns;  // Of each product.
+  bool biases = false;
+  bool gated = false;
+  // Of weights by block; 0: they are as they are.
+  uint32_t block = 0;
+  OperandDataType weights = OperandDataType::kUint4;
+};
+
+// Weights of one product, in doubles, and its bias.
+struct Weights {
+  std::vector<double> of;  // [N, K]
+  std::vector<double> bias;
+};
+
+class MatmulGroupGraph {
+ public:
+  explicit MatmulGroupGraph(Case test) : test_(std::move(test)), random_(test_.depth) {
+    x_ = Doubles(Add(Random(test_.type, {test_.rows, test_.depth})));
+    for (uint32_t columns : test_.columns) AddProduct(columns);
+    node_.kind = OperatorKind::kMatmul;
+    node_.macro = MatmulGroup{.by_block = test_.block != 0, .gated = test_.gated};
+    AddResults();
+  }
+
+  void Expect() {
+    SCOPED_TRACE(testing::Message()
+                 << webidl::ToString(test_.type) << " [" << test_.rows << ", " << test_.depth
+                 << "] x " << testing::PrintToString(test_.columns) << ", block " << test_.block
+                 << ' ' << webidl::ToString(test_.weights) << ", biases " << test_.biases
+                 << ", gated " << test_.gated);
+    graph_.nodes = {node_};
+    Result<std::vector<HostTensor>> results = RunGraph(graph_, inputs_);
+    ASSERT_TRUE(results.ok()) << results.error().ToString();
+    for (size_t i = 0; i < results->size(); ++i) ExpectResult(i, (*results)[i].Values());
+  }
+
+ private:
+  HostTensor Random(OperandDataType type, const Shape& shape) {
+    size_t count = 1;
+    for (uint32_t extent : shape) count *= extent;
+    const bool is_float = type == kFloat || type == kHalf;
+    const bool is_signed = type == OperandDataType::kInt4 || type == OperandDataType::kInt8;
+    std::uniform_real_distribution<double> real(-1, 1);
+    std::uniform_int_distribution<int> integer(is_signed ? -8 : 0, is_signed ? 7 : 15);
+    Values values(count);
+    for (long double& value : values) value = is_float ? real(random_) : integer(random_);
+    return HostTensor::Create(type, shape, values);
+  }
+
+  // Makes it the next operand.
+  const HostTensor& Add(HostTensor tensor) {
+    const auto index = static_cast<uint32_t>(graph_.inputs.size());
+    node_.operands.push_back(static_cast<ValueId>(graph_.values.size()));
+    graph_.inputs.push_back({"input" + std::to_string(index), node_.operands.back()});
+    graph_.values.push_back({Value::Kind::kInput, tensor.descriptor, index});
+    inputs_.push_back(std::move(tensor));
+    return inputs_.back();
+  }
+
+  static std::vector<double> Doubles(const HostTensor& tensor) {
+    const Values values = tensor.Values();
+    return {values.begin(), values.end()};
+  }
+
+  void AddProduct(uint32_t columns) {
+    Weights weights;
+    if (test_.block == 0) {
+      weights.of = Doubles(Add(Random(test_.type, {columns, test_.depth})));
+      node_.operands.insert(node_.operands.end(), {kNoValue, kNoValue});
+    } else {
+      const uint32_t blocks = test_.depth / test_.block;
+      weights.of = Doubles(Add(Random(test_.weights, {columns, blocks, test_.block})));
+      const auto scale = Doubles(Add(Random(test_.type, {columns, blocks, 1})));
+      const auto zero_point = Doubles(Add(Random(test_.weights, {columns, blocks, 1})));
+      for (size_t i = 0; i < weights.of.size(); ++i) {
+        weights.of[i] = (weights.of[i] - zero_point[i / test_.block]) * scale[i / test_.block];
+      }
+    }
+    if (test_.biases) {
+      weights.bias = Doubles(Add(Random(test_.type, {columns})));
+    } else {
+      node_.operands.push_back(kNoValue);
+    }
+    products_.push_back(std::move(weights));
+  }
+
+  void AddResults() {
+    const size_t count = test_.gated ? 1 : test_.columns.size();
+    for (size_t i = 0; i < count; ++i) {
+      auto descriptor = OperandDescriptor::Create(test_.type, Shape{test_.rows, test_.columns[i]});
+      const auto value = static_cast<ValueId>(graph_.values.size());
+      graph_.values.push_back({Value::Kind::kResult, *std::move(descriptor), 0});
+      graph_.outputs.push_back({"output" + std::to_string(i), value});
+      node_.results.push_back(value);
+    }
+  }
+
+  // An element of a product, and the sum of the magnitudes of its terms.
+  std::pair<double, double> Element(const Weights& weights, size_t m, size_t n) const {
+    double sum = weights.bias.empty() ? 0 : weights.bias[n];
+    double magnitude = std::fabs(sum);
+    for (size_t k = 0; k < test_.depth; ++k) {
+      const double term = x_[m * test_.depth + k] * weights.of[n * test_.depth + k];
+      sum += term;
+      magnitude += std::fabs(term);
+    }
+    return {sum, magnitude};
+  }
+
+  void ExpectResult(size_t index, const Values& actual) const {
+    const size_t columns = test_.columns[index];
+    ASSERT_EQ(actual.size(), test_.rows * columns);
+    // Sums are float32, in any order. By block, terms are sums less the zero point's share: up to
+    // 15 times as great as what is left.
+    const double epsilon = (test_.block == 0 ? 6e-8 : 1e-6) * (4 + std::sqrt(test_.depth));
+    for (size_t i = 0; i < actual.size(); ++i) {
+      auto [want, magnitude] = Element(products_[index], i / columns, i % columns);
+      double bound = epsilon * magnitude;
+      if (test_.gated) {
+        auto [up, up_magnitude] = Element(products_[1], i / columns, i % columns);
+        const double silu = want / (1 + std::exp(-want));
+        // silu is steeper than 1 by a tenth at most.
+        bound = 1.1 * bound * std::fabs(up) + std::fabs(silu) * epsilon * up_magnitude;
+        want = silu * up;
+      }
+      if (test_.type == kHalf) {
+        // Half a unit of the last place for each result: of many rows, the products are results
+        // too.
+        const double roundings = test_.gated && test_.block == 0 && test_.rows > 1 ? 3 : 1;
+        bound += roundings * 0x1p-11 * std::max(std::fabs(want), 0x1p-14);
+      }
+      ASSERT_NEAR(static_cast<double>(actual[i]), want, bound + 1e-30) << "element " << i;
+    }
+  }
+
+  Case test_;
+  std::mt19937 random_;
+  Graph graph_;
+  Node node_;
+  std::vector<HostTensor> inputs_;
+  std::vector<double> x_;
+  std::vector<Weights> products_;
+};
+
+void Expect(const Case& test) { MatmulGroupGraph(test).Expect(); }
+
+TEST(LowerMatmulGroup, Products_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t rows : {1u, 3u}) {
+      Expect({.type = type, .rows = rows, .depth = 576, .columns = {40, 13, 13}, .biases = true});
+      Expect({.type = type, .rows = rows, .depth = 64, .columns = {9, 130}});
+      Expect({.type = type, .rows = rows, .depth = 8, .columns = {1, 2, 3}, .biases = true});
+    }
+  }
+}
+
+TEST(LowerMatmulGroup, GatedProducts_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t rows : {1u, 3u}) {
+      for (uint32_t columns : {1u, 7u, 200u}) {
+        Expect({.type = type,
+                .rows = rows,
+                .depth = 72,
+                .columns = {columns, columns},
+                .gated = true});
+      }
+    }
+  }
+}
+
+TEST(LowerMatmulGroup, ProductsWithBlocks_MatchReference) {
+  for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      Expect({.type = type,
+              .depth = 288,
+              .columns = {70, 3, 65},
+              .biases = true,
+              .block = 32,
+              .weights = weights});
+      Expect({.type = type,
+              .rows = 3,
+              .depth = 128,
+              .columns = {5, 67},
+              .block = 64,
+              .weights = weights});
+      Expect({.type = type,
+              .rows = 2,
+              .depth = 256,
+              .columns = {9},
+              .biases = true,
+              .block = 128,
+              .weights = weights});
+    }
+  }
+}
+
+TEST(LowerMatmulGroup, GatedProductsWithBlocks_MatchReference) {
+  for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      for (uint32_t columns : {1u, 33u, 200u}) {
+        Expect({.type = type,
+                .rows = columns == 33 ? 4u : 1u,
+                .depth = 96,
+                .columns = {columns, columns},
+                .gated = true,
+                .block = 32,
+                .weights = weights});
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::service
