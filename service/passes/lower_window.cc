@@ -340,6 +340,27 @@ bool IsDepthwise(const Convolution& convolution) {
          (convolution.layout == InputOperandLayout::kNchw || convolution.groups % 4 == 0);
 }
 
+// The module of depthwise_block.comp for the convolution, if there is one.
+std::optional<ShaderId> FindDepthwiseBlock(const Convolution& convolution) {
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  if (convolution.layout != InputOperandLayout::kNchw || height.window != width.window ||
+      height.dilation != 1 || width.dilation != 1) {
+    return std::nullopt;
+  }
+  // A window that does not move along an axis may have any step there (NormalizeAxis).
+  const uint32_t step = std::max(height.stride, width.stride);
+  if ((height.stride != step && height.output != 1) ||
+      (width.stride != step && width.output != 1)) {
+    return std::nullopt;
+  }
+  if (width.window == 3 && step == 1) return ShaderId::kDepthwiseBlock3;
+  if (width.window == 3 && step == 2) return ShaderId::kDepthwiseBlock3Step2;
+  if (width.window == 5 && step == 1) return ShaderId::kDepthwiseBlock5;
+  if (width.window == 5 && step == 2) return ShaderId::kDepthwiseBlock5Step2;
+  return std::nullopt;
+}
+
 Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                         LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -359,10 +380,13 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   }
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  const uint64_t units = result.element_count() / line * fours;
+  const std::optional<ShaderId> block = FindDepthwiseBlock(convolution);
+  // ROWS of shaders/table.txt.
+  const uint32_t lines = DivideRoundingUp<uint32_t>(output.row, block ? 4 : 1);
+  const uint64_t units = result.element_count() / (uint64_t{line} * output.row) * lines * fours;
 
   LoweredCall call;
-  call.shader = ShaderId::kDepthwiseConv2d;
+  call.shader = block.value_or(ShaderId::kDepthwiseConv2d);
   // Taps lie a multiple of four apart where channels are what lies together.
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          channels_last,
@@ -377,9 +401,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                   {node.results[0], true},
                   {has_bias ? node.operands[2] : node.operands[0], false},
                   {residual != kNoValue ? residual : node.operands[0], false}};
-  call.parameters = {NarrowCast<uint32_t>(units), line, 0, 0};
+  call.parameters = {NarrowCast<uint32_t>(units), line, output.row,
+                     NarrowCast<uint32_t>(input.element_count() - 1) / 4};
   AppendDivisor(fours, call.parameters);
-  AppendDivisor(channels_last ? output.column : output.row, call.parameters);
+  AppendDivisor(channels_last ? output.column : lines, call.parameters);
   AppendDivisor(channels_last ? output.row : output.channel, call.parameters);
   call.parameters.insert(
       call.parameters.end(),
@@ -389,7 +414,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   AppendAxis(convolution.width, call.parameters);
   AppendActivation(activation, call.parameters);
   call.invocations = units;
-  call.cost = units * std::max(loops, 4 * rows * columns);
+  call.cost = units * std::max(loops, (block ? 16 : 4) * rows * columns);
   builder.AddCall(std::move(call));
   return {};
 }

@@ -255,6 +255,33 @@ TEST(LowerConv2d, DepthwiseByFours_MatchReference) {
   }
 }
 
+// Windows of 3 and 5 that move alike both ways, anywhere in lines of any length.
+TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
+  std::mt19937 random(11);
+  for (uint32_t turn = 0; turn < 32; ++turn) {
+    const uint32_t window = turn % 2 == 0 ? 3 : 5;
+    const uint32_t step = turn % 4 < 2 ? 1 : 2;
+    Conv2dAttributes attributes;
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4);
+    attributes.groups = Pick(random, 2, 5);
+    attributes.strides = List{step, step};
+    if (turn % 3 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 6), Pick(random, 0, 6)};
+    }
+    Shape input = {Pick(random, 1, 2), attributes.groups, Pick(random, 5, 19),
+                   turn % 8 < 4 ? 16 : Pick(random, 5, 19)};
+    Shape filter = {attributes.groups, 1, window, window};
+    ExpectConvolves(attributes, turn % 5 < 2 ? kHalf : kFloat, input, filter, turn % 3 == 0,
+                    100 * turn);
+  }
+  // Blocks that end below the image, one column, and one row that moves by another step.
+  ExpectConvolves(Conv2dAttributes{.padding = List{1, 1, 1, 1}, .groups = 2}, kFloat, {1, 2, 1, 1},
+                  {2, 1, 3, 3}, true, 1);
+  ExpectConvolves(Conv2dAttributes{.strides = List{1, 2}, .groups = 2}, kFloat, {1, 2, 3, 20},
+                  {2, 1, 3, 3}, true, 2);
+}
+
 TEST(LowerConv2d, PointwiseOfManyChannels_MatchesReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     Conv2dAttributes attributes{.input_layout = layout};

@@ -1,0 +1,109 @@
+// Depthwise convolutions of images whose columns lie together, with windows of TAPS by TAPS that move by
+// STEP both ways and are not dilated. Slots and specialisation constants are those of
+// depthwise_conv2d.comp.
+//
+// An invocation computes four neighbouring columns of ROWS rows: it loads its weights and each line of
+// the image once, where single results would load them again and again.
+//
+// Parameters: as in depthwise_conv2d.comp, but 0 units (blocks of ROWS rows and four columns); 2 rows
+// of the result; 3 the last element of the input divided by 4; and from uvec4 1 on the divisors
+// {fours in a line}, {blocks of rows}, {channels}.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "depthwise.glsl"
+
+// What four columns need of a line, and the loads that it takes from anywhere.
+const uint kLineLength = 3u * STEP + TAPS;
+const uint kLineQuads = (kLineLength + 6u) / 4u;
+
+struct Line {
+  float of[kLineLength];
+};
+
+struct Weights {
+  float of[TAPS][TAPS];
+};
+
+// From column `first` on of the row that begins at `from`; 0 before the first column, from which it
+// wraps, and behind the last one.
+Line LoadLine(uint from, uint first, bool inside) {
+  int at = int(from + first);
+  float elements[4u * kLineQuads];
+  [[unroll]] for (uint q = 0u; q < kLineQuads; ++q) {
+    vec4 four = LOAD_FOUR(1, 4u * uint(clamp((at >> 2) + int(q), 0, int(P(3)))));
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = four[i];
+  }
+  bool by_two = (at & 2) != 0;
+  float moved[kLineLength + 1u];
+  [[unroll]] for (uint i = 0u; i <= kLineLength; ++i) {
+    moved[i] = by_two ? elements[min(i + 2u, 4u * kLineQuads - 1u)] : elements[i];
+  }
+  bool by_one = (at & 1) != 0;
+  uint width = inside ? P4(kWidth).x : 0u;
+  Line line;
+  [[unroll]] for (uint i = 0u; i < kLineLength; ++i) {
+    line.of[i] = first + i < width ? (by_one ? moved[i + 1u] : moved[i]) : 0.0;
+  }
+  return line;
+}
+
+Weights LoadWeights(uint channel) {
+  uvec3 strides = P4(5).xyz;
+  Weights weights;
+  [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
+    [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
+      weights.of[y][x] = LOAD(2, kType, channel * strides.x + y * strides.y + x * strides.z);
+    }
+  }
+  return weights;
+}
+
+vec4 SumOfLine(Line line, float weights[TAPS], vec4 sum) {
+  [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
+    vec4 four = vec4(line.of[x], line.of[STEP + x], line.of[2u * STEP + x], line.of[3u * STEP + x]);
+    sum = fma(four, vec4(weights[x]), sum);
+  }
+  return sum;
+}
+
+void ComputeUnit(uint unit) {
+  uvec3 fours = P4(1).xyz;
+  uvec3 blocks = P4(2).xyz;
+  uvec3 channels = P4(3).xyz;
+  uint block = Divide(unit, fours);
+  uint column = 4u * (unit - block * fours.x);
+  uint plane = Divide(block, blocks);
+  uint row = ROWS * (block - plane * blocks.x);
+  uint batch = Divide(plane, channels);
+  uint channel = plane - batch * channels.x;
+
+  uvec4 strides = P4(4);
+  uint image = batch * strides.x + channel * strides.y;
+  uint height = P4(kHeight).x;
+  Weights weights = LoadWeights(channel);
+  vec4 sums[ROWS];
+  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+    sums[i] = vec4(kHasBias != 0u ? LOAD(4, kType, channel) : 0.0);
+  }
+  uint top = row * STEP - P4(kHeight).z;
+  uint left = column * STEP - P4(kWidth).z;
+  [[unroll]] for (uint y = 0u; y < (ROWS - 1u) * STEP + TAPS; ++y) {
+    bool inside = top + y < height;
+    Line line = LoadLine(image + min(top + y, height - 1u) * strides.z, left, inside);
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+      if (y >= i * STEP && y < i * STEP + TAPS) {
+        sums[i] = SumOfLine(line, weights.of[min(y - i * STEP, TAPS - 1u)], sums[i]);
+      }
+    }
+  }
+
+  uint length = P(1);
+  uint count = min(length - column, 4u);
+  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+    if (row + i < P(2)) FinishFour((plane * P(2) + row + i) * length + column, count, sums[i]);
+  }
+}
+
+void main() {
+  GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+}
