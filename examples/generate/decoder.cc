@@ -42,6 +42,7 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(webnn::ML& ml,
                                                  const Model& model, const DecoderOptions& options,
                                                  const LoadProgress& progress) {
   CHECK(options.prompt_tokens > 0 && options.prompt_tokens <= options.positions_max);
+  CHECK(!options.alias || !options.host_cache);
   std::unique_ptr<Decoder> decoder(new Decoder(ml, context, model, options));
   ASSIGN_OR_RETURN(DeviceWeights weights, UploadWeights(ml, *context, model,
                                                         {.format = options.weights,
@@ -61,15 +62,25 @@ Result<TensorPtr> Decoder::CreateTensor(OperandDataType type, const webnn::Shape
       {.data_type = type, .shape = shape, .readable = readable, .writable = writable}));
 }
 
+Result<std::vector<TensorPtr>> Decoder::CreateCaches() {
+  const webnn::Shape shape = {config_.key_value_head_count, capacity_, config_.head_dim};
+  std::vector<TensorPtr> caches;
+  while (caches.size() < 2 * config_.layer_count) {
+    ASSIGN_OR_RETURN(auto cache, CreateTensor(OperandDataType::kFloat32, shape, options_.host_cache,
+                                              options_.host_cache));
+    caches.push_back(std::move(cache));
+  }
+  return caches;
+}
+
 Status Decoder::AllocateTensors() {
-  const webnn::Shape cache_shape = {config_.key_value_head_count, capacity_, config_.head_dim};
-  for (uint32_t set : {0u, 1u}) {
-    for (uint32_t i = 0; i < 2 * config_.layer_count; ++i) {
-      ASSIGN_OR_RETURN(auto cache, CreateTensor(OperandDataType::kFloat32, cache_shape,
-                                                options_.host_cache, options_.host_cache));
-      caches_[set].push_back(std::move(cache));
-    }
-    ASSIGN_OR_RETURN(tokens_[set], CreateTensor(OperandDataType::kInt32, {1}, true, true));
+  ASSIGN_OR_RETURN(caches_[0], CreateCaches());
+  caches_[1] = caches_[0];
+  if (!options_.alias) {
+    ASSIGN_OR_RETURN(caches_[1], CreateCaches());
+  }
+  for (TensorPtr& token : tokens_) {
+    ASSIGN_OR_RETURN(token, CreateTensor(OperandDataType::kInt32, {1}, true, true));
   }
   if (options_.host_cache) {
     host_caches_.assign(caches_[0].size(),
@@ -101,6 +112,11 @@ Result<Decoder::Stage> Decoder::MakeStage(const DeviceWeights& weights, uint32_t
     ASSIGN_OR_RETURN(stage.last_row, CreateTensor(OperandDataType::kInt32, {1}, false, true));
   }
   AddTensors(stage);
+  if (!options_.alias) return stage;
+  for (uint32_t from : {0u, 1u}) {
+    ASSIGN_OR_RETURN(stage.bindings[from],
+                     context_->Bind(*stage.graph, stage.inputs[from], stage.outputs[from]));
+  }
   return stage;
 }
 
@@ -150,6 +166,11 @@ Status Decoder::WriteIntegers(webnn::Tensor& tensor, std::span<const int32_t> va
   return context_->WriteTensor(tensor, std::as_bytes(values));
 }
 
+Status Decoder::Dispatch(Stage& stage) {
+  if (options_.alias) return context_->Dispatch(*stage.bindings[read_set_]);
+  return context_->Dispatch(*stage.graph, stage.inputs[read_set_], stage.outputs[read_set_]);
+}
+
 Status Decoder::Run(Stage& stage, uint32_t tokens) {
   CHECK(tokens > 0 && tokens <= stage.rows);
   INVALID_IF(stage.rows > capacity_ - position_, "the caches are full (position {} of {})",
@@ -159,7 +180,7 @@ Status Decoder::Run(Stage& stage, uint32_t tokens) {
   if (options_.host_cache) TRY(SendCaches());
   TRY(WriteIntegers(*position_tensor_, std::span(&position, 1)));
   if (stage.last_row) TRY(WriteIntegers(*stage.last_row, std::span(&last_row, 1)));
-  TRY(context_->Dispatch(*stage.graph, stage.inputs[read_set_], stage.outputs[read_set_]));
+  TRY(Dispatch(stage));
   read_set_ = 1 - read_set_;
   position_ += tokens;
   if (options_.host_cache) TRY(FetchCaches());

@@ -39,7 +39,11 @@ struct DecoderOptions {
   bool greedy = true;
   // Greedy: how many of the logits after the prompt can be read.
   uint32_t first_logits = 0;
-  bool host_cache = false;  // Keep the caches in this process and send them at every step.
+  // One set of caches, which bindings name as past and as present; else two sets, which swap at
+  // each dispatch.
+  bool alias = true;
+  // Keep the caches in this process and send them at every step; not with `alias`.
+  bool host_cache = false;
 };
 
 class Decoder {
@@ -82,13 +86,16 @@ class Decoder {
     TensorPtr last_row;  // nullptr for one row.
     std::array<webnn::NamedTensors, 2> inputs;
     std::array<webnn::NamedTensors, 2> outputs;
+    std::array<std::shared_ptr<webnn::Binding>, 2> bindings;  // Only with `alias`.
   };
 
   Decoder(webnn::ML& ml, std::shared_ptr<webnn::Context> context, const Model& model,
           const DecoderOptions& options);
+  Result<std::vector<TensorPtr>> CreateCaches();
   Status AllocateTensors();
   Result<Stage> MakeStage(const DeviceWeights& weights, uint32_t rows, bool is_prefill);
   void AddTensors(Stage& stage) const;
+  Status Dispatch(Stage& stage);
   Result<TensorPtr> CreateTensor(webnn::OperandDataType type, const webnn::Shape& shape,
                                  bool readable, bool writable);
   Status WriteIntegers(webnn::Tensor& tensor, std::span<const int32_t> values);
@@ -106,7 +113,8 @@ class Decoder {
   uint32_t position_ = 0;
   uint32_t read_set_ = 0;  // Of tokens and caches; the other one is written.
   std::array<TensorPtr, 2> tokens_;
-  // One tensor per layer and kind: keys of all layers, then values.
+  // One tensor per layer and kind: keys of all layers, then values. With `alias` the two sets are
+  // the same tensors.
   std::array<std::vector<TensorPtr>, 2> caches_;
   std::vector<std::vector<std::byte>> host_caches_;
   TensorPtr position_tensor_;

@@ -97,17 +97,18 @@ Result<Outcome> Run(const Options& options, InProcess& in_process) {
   WeightFormat weights = options.quantize ? WeightFormat::kQ4 : WeightFormat::kFloat32;
   uint32_t first_logits = std::min(kFirstLogitsMax, model.config.vocabulary_size);
   ProgressLine progress(options.model);
-  ASSIGN_OR_RETURN(auto decoder, Decoder::Create(ml, context, model,
-                                                 {.prompt_tokens = prompt_tokens,
-                                                  // The last token is not fed.
-                                                  .positions_max = prompt_tokens + room - 1,
-                                                  .weights = weights,
-                                                  .greedy = options.temperature == 0,
-                                                  .first_logits = options.json ? first_logits : 0,
-                                                  .host_cache = options.host_cache},
-                                                 [&](uint64_t done, uint64_t total) {
-                                                   progress.Show(done, total);
-                                                 }));
+  ASSIGN_OR_RETURN(
+      auto decoder,
+      Decoder::Create(ml, context, model,
+                      {.prompt_tokens = prompt_tokens,
+                       // The last token is not fed.
+                       .positions_max = prompt_tokens + room - 1,
+                       .weights = weights,
+                       .greedy = options.temperature == 0,
+                       .first_logits = options.json ? first_logits : 0,
+                       .alias = options.alias && options.binding_cache && !options.host_cache,
+                       .host_cache = options.host_cache},
+                      [&](uint64_t done, uint64_t total) { progress.Show(done, total); }));
   progress.Clear();
 
   auto write = [&](std::string_view text) {

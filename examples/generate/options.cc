@@ -35,8 +35,11 @@ Where the work is done:
 Turning one thing off, to measure it or to search for a fault:
   --no-fusion         macro-operators run as the primitives they are made of
   --fusions LIST      of the macro-operators only those named: blockMatmul,rmsNormalization,...
-  --no-binding-cache  every dispatch binds its tensors anew
-  --host-kv           the key/value caches cross the socket at every token
+  --no-alias          two sets of key/value caches that swap at every token, by plain
+                      dispatches, in place of one that a binding updates where it is
+  --no-binding-cache  every dispatch binds its tensors anew; implies --no-alias
+  --host-kv           the key/value caches cross the socket at every token; implies
+                      --no-alias
 )";
 
 template <class T>
@@ -75,6 +78,7 @@ bool SetFlag(Options& options, std::string_view name) {
       {"--in-process", &Options::in_process, true},
       {"--no-fusion", &Options::fusion, false},
       {"--no-binding-cache", &Options::binding_cache, false},
+      {"--no-alias", &Options::alias, false},
       {"--host-kv", &Options::host_cache, true},
   };
   for (const Flag& flag : kFlags) {

@@ -28,6 +28,7 @@ struct Options {
   bool fusion = true;
   std::string fusions;  // Names of macro operators, separated by commas; empty: all.
   bool binding_cache = true;
+  bool alias = true;
   bool host_cache = false;
   bool quantize = false;  // Weights in blocks of four bits.
   std::string socket;     // Empty: start a private daemon.

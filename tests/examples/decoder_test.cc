@@ -140,7 +140,9 @@ TEST_F(DecoderTest, Quantized_GivesTheReferenceIdsWithEverySwitch) {
   ExpectReference(SmallModel(), MakePrompt(9), 12, kQuantized);
   ExpectReference(SmallModel(), MakePrompt(9), 12, kQuantized, {.fusion = false});
   ExpectReference(SmallModel(), MakePrompt(9), 12,
-                  {.weights = WeightFormat::kQ4, .host_cache = true}, {.binding_cache = false});
+                  {.weights = WeightFormat::kQ4, .alias = false, .host_cache = true},
+                  {.binding_cache = false});
+  ExpectReference(SmallModel(), MakePrompt(9), 12, {.weights = WeightFormat::kQ4, .alias = false});
 }
 
 TEST_F(DecoderTest, OddWidths_StayUnquantized) {
@@ -163,6 +165,7 @@ TEST_F(DecoderTest, PromptsOfEveryKind_GiveTheReferenceIds) {
   for (size_t length : {1u, 2u, 255u, 257u, 300u}) {
     SCOPED_TRACE(length);
     ExpectReference(SmallModel(), MakePrompt(length), 4, {});
+    ExpectReference(SmallModel(), MakePrompt(length), 4, {.alias = false});
   }
 }
 

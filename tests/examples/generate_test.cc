@@ -144,7 +144,7 @@ TEST(Generate, OneThingTurnedOff_ChangesNoId) {
   wanted.resize(40);
   for (const Arguments& options :
        {Arguments{"--host-kv"}, Arguments{"--no-fusion", "--no-binding-cache"},
-        Arguments{"--in-process"}}) {
+        Arguments{"--no-alias"}, Arguments{"--in-process"}}) {
     SCOPED_TRACE(options[0]);
     Arguments arguments =
         TinyTales({"--prompt-ids", Join(prompt_ids), "--tokens", "40", "--ignore-eos", "--json"});

@@ -29,39 +29,30 @@ TEST(ParseOptions, OnlyTheRequired_TakesDefaults) {
   EXPECT_EQ(options->temperature, 0);
   EXPECT_TRUE(options->fusion);
   EXPECT_TRUE(options->binding_cache);
+  EXPECT_TRUE(options->alias);
   EXPECT_FALSE(options->json || options->ignore_eos || options->in_process || options->host_cache ||
                options->quantize);
 }
 
 TEST(ParseOptions, EverySwitch_IsTaken) {
-  auto options = Parse({"--model",
-                        "m",
-                        "--prompt-ids",
-                        "0,12,3",
-                        "--tokens",
-                        "7",
-                        "--temperature",
-                        "0.5",
-                        "--seed",
-                        "18446744073709551615",
-                        "--json",
-                        "--ignore-eos",
-                        "--no-fusion",
-                        "--no-binding-cache",
-                        "--host-kv",
-                        "--socket",
-                        "/s",
-                        "--quantize",
-                        "q4",
-                        "--fusions",
-                        "a,b"});
+  auto options = Parse({"--model",       "m",
+                        "--prompt-ids",  "0,12,3",
+                        "--tokens",      "7",
+                        "--temperature", "0.5",
+                        "--seed",        "18446744073709551615",
+                        "--json",        "--ignore-eos",
+                        "--no-fusion",   "--no-binding-cache",
+                        "--no-alias",    "--host-kv",
+                        "--socket",      "/s",
+                        "--quantize",    "q4",
+                        "--fusions",     "a,b"});
   ASSERT_TRUE(options.ok()) << options.error().ToString();
   EXPECT_THAT(*options->prompt_ids, ElementsAre(0, 12, 3));
   EXPECT_EQ(options->tokens, 7u);
   EXPECT_EQ(options->temperature, 0.5);
   EXPECT_EQ(options->seed, UINT64_MAX);
   EXPECT_TRUE(options->json && options->ignore_eos && options->host_cache && options->quantize);
-  EXPECT_FALSE(options->fusion || options->binding_cache);
+  EXPECT_FALSE(options->fusion || options->binding_cache || options->alias);
   EXPECT_EQ(options->socket, "/s");
   EXPECT_EQ(options->fusions, "a,b");
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "service/passes/fusion/fusion_choice.h"
+#include "tools/benchmarks/binding_benchmark.h"
 #include "tools/benchmarks/daemon.h"
 #include "tools/benchmarks/decode_run.h"
 #include "tools/benchmarks/graph_runner.h"
@@ -63,7 +64,7 @@ struct Rung {
 
 // Each rung has what those before it have.
 std::vector<Rung> MakeLadder(WeightFormat weights) {
-  DecodeSetup setup{.weights = weights, .host_cache = true};
+  DecodeSetup setup{.weights = weights, .alias = false, .host_cache = true};
   setup.context.fusion = false;
   setup.context.binding_cache = false;
   std::vector<Rung> rungs = {{"decomposed", setup}};
@@ -93,6 +94,8 @@ std::vector<Rung> MakeLadder(WeightFormat weights) {
   rungs.push_back({"+ caches on the device", setup});
   setup.context.binding_cache = true;
   rungs.push_back({"+ cached bindings", setup});
+  setup.alias = true;
+  rungs.push_back({"+ caches updated in place", setup});
   return rungs;
 }
 
@@ -305,6 +308,7 @@ void MeasureQwen2(int rounds, Report& report) {
 
 Status RunDecode(const Options& options) {
   Report report;
+  MeasureBindings(options.rounds, report);
   for (const std::string& model : options.models) {
     if (model == "tiny") MeasureTinyTales(options.rounds, report);
     if (model == "smollm") MeasureSmolLm(options.rounds, report);

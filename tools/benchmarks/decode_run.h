@@ -16,6 +16,7 @@ namespace webnnd::benchmarks {
 // What a run turns off or on, and for how long it is.
 struct DecodeSetup {
   generate::WeightFormat weights = generate::WeightFormat::kFloat32;
+  bool alias = true;
   bool host_cache = false;
   webnn::ContextOptions context;
   uint32_t prompt_tokens = 8;
