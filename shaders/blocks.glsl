@@ -16,6 +16,7 @@ layout(constant_id = 3) const uint kZeroPointType = 0u;
 layout(constant_id = 4) const uint kResultType = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 READ_SLOT(2)
 READ_SLOT(3)
 WRITE_SLOT(4)

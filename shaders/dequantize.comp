@@ -34,8 +34,9 @@ void ComputeEight(uint unit) {
   const uint bits = 1u << BitsLog2(kOperandType);
   const uint words = bits / 4u;
   uint packed[2];
-  packed[0] = LOAD_WORD(1, unit * words);
-  packed[1] = words == 2u ? LOAD_WORD(1, unit * words + 1u) : 0u;
+  uvec2 pair = words == 2u ? LOAD_PAIR(1, unit) : uvec2(LOAD_WORD(1, unit), 0u);
+  packed[0] = pair.x;
+  packed[1] = pair.y;
   uint raw[8];
   [[unroll]] for (uint k = 0u; k < 8u; ++k) {
     uint bit = k * bits;
@@ -44,11 +45,12 @@ void ComputeEight(uint unit) {
     raw[k] = EncodeResult(float(difference) * scale);
   }
   if (kResultType == kFloat16) {
-    [[unroll]] for (uint k = 0u; k < 8u; k += 2u) {
-      STORE_WORD(4, 4u * unit + k / 2u, raw[k] | (raw[k + 1u] << 16));
-    }
+    uvec4 halves;
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) halves[k] = raw[2u * k] | (raw[2u * k + 1u] << 16);
+    STORE_QUAD(4, unit, halves)
   } else {
-    [[unroll]] for (uint k = 0u; k < 8u; ++k) STORE_WORD(4, 8u * unit + k, raw[k]);
+    STORE_QUAD(4, 2u * unit, uvec4(raw[0], raw[1], raw[2], raw[3]))
+    STORE_QUAD(4, 2u * unit + 1u, uvec4(raw[4], raw[5], raw[6], raw[7]))
   }
 }
 

@@ -1,9 +1,17 @@
 // clamp(roundEven(operand / scale) + zero point) to the result's type, in blocks (blocks.glsl). NaN
 // gives the zero point.
+//
+// Specialisation constant 5: whether every sixteen elements from a multiple of 16 on lie in one block
+// and become a narrow type: an invocation then computes sixteen from one load of scale and zero point.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
 #include "blocks.glsl"
+#include "fours.glsl"
+
+layout(constant_id = 5) const uint kBySixteen = 0u;
+
+DECLARE_LOAD_FOURS(1)
 
 int NarrowLeast() { return kResultType == kInt8 ? -128 : (kResultType == kInt4 ? -8 : 0); }
 int NarrowGreatest() {
@@ -30,4 +38,35 @@ uvec2 ComputeElement(uint e) {
   return uvec2(uint(clamp(value, least, greatest)), 0u);
 }
 
-void main() { STORE_ELEMENTS(4, kResultType, P(0), ComputeElement); }
+// Elements 16 * unit to 16 * unit + 15.
+void ComputeSixteen(uint unit) {
+  uint block = BlockOf(16u * unit);
+  float scale = DecodeFloat(LOAD_RAW(2, kScaleType, block), kScaleType);
+  int zero_point = DecodeNarrow(LOAD_RAW(3, kZeroPointType, block), kZeroPointType);
+  const uint bits = 1u << BitsLog2(kResultType);
+  const uint mask = (1u << bits) - 1u;
+  uvec4 words = uvec4(0u);
+  [[unroll]] for (uint four = 0u; four < 4u; ++four) {
+    vec4 x = LoadFours1(kOperandType, 4u * unit + four);
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+      float rounded = roundEven(Div(x[k], scale));
+      int value = int(clamp(rounded, -65536.0, 65536.0));
+      value = (IsNan(rounded) ? 0 : value) + zero_point;
+      uint bit = (4u * four + k) * bits;
+      words[bit >> 5] |= (uint(clamp(value, NarrowLeast(), NarrowGreatest())) & mask) << (bit & 31u);
+    }
+  }
+  if (bits == 8u) {
+    STORE_QUAD(4, unit, words)
+  } else {
+    STORE_PAIR(4, unit, words.xy);
+  }
+}
+
+void main() {
+  if (kBySixteen != 0u) {
+    GRID_STRIDE_LOOP(unit, P(0) / 16u) { ComputeSixteen(unit); }
+  } else {
+    STORE_ELEMENTS(4, kResultType, P(0), ComputeElement);
+  }
+}

@@ -10,11 +10,21 @@ using shaders::ShaderId;
 using webidl::OperandDescriptor;
 using webidl::Shape;
 
-// Elements of which an invocation of dequantize.comp may compute all at once.
-constexpr uint32_t kGroup = 8;
+// Elements of which an invocation of dequantize.comp, or of quantize.comp, may
+// compute all at once.
+constexpr uint32_t kDequantizedGroup = 8;
+constexpr uint32_t kQuantizedGroup = 16;
 
-// The dimensions of `shape`, each in two: blocks, along which `scale` has a stride, and the
-// elements of a block, along which it has none. A scale of lower rank lacks leading dimensions.
+// Whether groups of so many elements, from multiples of it on, lie in one block
+// of a narrow type.
+bool HasGroups(webidl::OperandDataType type, const StridedDimension& innermost, uint32_t group) {
+  return webidl::BitsPerElement(type) <= 8 && innermost.strides[0] == 0 &&
+         innermost.size % group == 0;
+}
+
+// The dimensions of `shape`, each in two: blocks, along which `scale` has a
+// stride, and the elements of a block, along which it has none. A scale of
+// lower rank lacks leading dimensions.
 std::vector<StridedDimension> BlockDimensions(const Shape& shape, Shape scale) {
   scale.insert(scale.begin(), shape.size() - scale.size(), 1);
   std::vector<uint32_t> strides = PackedStrides(scale);
@@ -53,11 +63,9 @@ Status LowerDequantizeLinear(const Node& node, LoweringBuilder& builder) {
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
   std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
   LoweredCall call = MakeCall(ShaderId::kDequantize, node, builder, dimensions);
-  const StridedDimension& innermost = dimensions.back();
-  bool by_group = webidl::BitsPerElement(input.data_type()) <= 8 && innermost.strides[0] == 0 &&
-                  innermost.size % kGroup == 0;
+  const bool by_group = HasGroups(input.data_type(), dimensions.back(), kDequantizedGroup);
   call.specialization.push_back(by_group);
-  if (by_group) call.invocations = input.element_count() / kGroup;
+  if (by_group) call.invocations = input.element_count() / kDequantizedGroup;
   builder.AddCall(std::move(call));
   return {};
 }
@@ -65,8 +73,13 @@ Status LowerDequantizeLinear(const Node& node, LoweringBuilder& builder) {
 Status LowerQuantizeLinear(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
-  builder.AddCall(
-      MakeCall(ShaderId::kQuantize, node, builder, BlockDimensions(input.shape(), scale)));
+  std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
+  LoweredCall call = MakeCall(ShaderId::kQuantize, node, builder, dimensions);
+  const bool by_group = HasGroups(builder.descriptor(node.results[0]).data_type(),
+                                  dimensions.back(), kQuantizedGroup);
+  call.specialization.push_back(by_group);
+  if (by_group) call.invocations = input.element_count() / kQuantizedGroup;
+  builder.AddCall(std::move(call));
   return {};
 }
 

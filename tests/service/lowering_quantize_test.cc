@@ -159,17 +159,37 @@ TEST(LowerQuantizeLinear, EveryTypeAndBlock_MatchesReference) {
   }
 }
 
+TEST(LowerQuantizeLinear, BlocksOfManyElements_MatchReference) {
+  for (const Range& range : kRanges) {
+    ExpectQuantizes(range, kFloat, {64, 256}, {64, 8});
+    ExpectQuantizes(range, kHalf, {64, 256}, {64, 1});
+    ExpectQuantizes(range, kFloat, {3, 48}, {1, 1});
+    ExpectQuantizes(range, kHalf, {1000}, {1});
+  }
+}
+
 TEST(LowerQuantizeLinear, HalvesAndExtremes_RoundEvenAndSaturate) {
   constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
-  Values inputs = {0.5L, 1.5L, 2.5L, -0.5L, -1.5L, 1e30L, -1e30L, kInfinity, -kInfinity};
+  constexpr long double kNan = std::numeric_limits<long double>::quiet_NaN();
+  const Values inputs = {0.5L,  1.5L,   2.5L,      -0.5L,      -1.5L,
+                         1e30L, -1e30L, kInfinity, -kInfinity, kNan};
   for (const Range& range : kRanges) {
     SCOPED_TRACE(webidl::ToString(range.type));
-    HostTensor input = HostTensor::Create(kFloat, {9}, inputs);
-    HostTensor result = RunOne(
-        OperatorKind::kQuantizeLinear,
-        {input, HostTensor::Create(kFloat, {1}, {1}), HostTensor::Create(range.type, {1}, {3})});
-    EXPECT_EQ(result.Values(),
-              (Values{3, 5, 5, 3, 1, range.greatest, range.least, range.greatest, range.least}));
+    const Values wanted = {3,           5, 5, 3, 1, range.greatest, range.least, range.greatest,
+                           range.least, 3};
+    for (uint32_t repeats : {1u, 8u}) {  // An odd number, and sixteens.
+      Values all_inputs;
+      Values all_wanted;
+      for (uint32_t i = 0; i < repeats; ++i) {
+        all_inputs.insert(all_inputs.end(), inputs.begin(), inputs.end());
+        all_wanted.insert(all_wanted.end(), wanted.begin(), wanted.end());
+      }
+      HostTensor input = HostTensor::Create(kFloat, {10 * repeats}, all_inputs);
+      HostTensor result = RunOne(
+          OperatorKind::kQuantizeLinear,
+          {input, HostTensor::Create(kFloat, {1}, {1}), HostTensor::Create(range.type, {1}, {3})});
+      EXPECT_EQ(result.Values(), all_wanted);
+    }
   }
 }
 
