@@ -1,15 +1,17 @@
-// Transposes blocks of 4 x 4 words: slot 1 -> slot 2. What copies that change the innermost dimension
+// Transposes blocks of 4 x 4 words, or of 8 x 8 halves of words: slot 1 -> slot 2. What copies that change the innermost dimension
 // do, where both tensors' rows are whole quads: quads in, quads out, and each cache line of either
 // side soon used in full.
 //
 // Parameters: 0 blocks; 1 rank of their dimensions; 2 quads between the rows of a block in the source
 // and 3 in the result; 4 first quad of the source; 5 of the result; from uvec4 2 dimensions
-// (strided.glsl; strides in quads: x of the source, y of the result). Specialisation constant 1: rank.
+// (strided.glsl; strides in quads: x of the source, y of the result). Specialisation constants: 1 rank,
+// 2 whether elements are halves of words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
 
 layout(constant_id = 1) const uint kRank = 0u;
+layout(constant_id = 2) const uint kHalves = 0u;
 #define STRIDED_RANK kRank
 #include "strided.glsl"
 
@@ -17,17 +19,38 @@ READ_SLOT(1)
 READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
+void TransposeWords(uvec2 offsets, uint source_step, uint result_step) {
+  uvec4 rows[4];
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) rows[k] = LOAD_QUAD(1, offsets.x + k * source_step);
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+    uvec4 column = uvec4(rows[0][k], rows[1][k], rows[2][k], rows[3][k]);
+    STORE_QUAD(2, offsets.y + k * result_step, column)
+  }
+}
+
+void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
+  uvec4 rows[8];
+  [[unroll]] for (uint k = 0u; k < 8u; ++k) rows[k] = LOAD_QUAD(1, offsets.x + k * source_step);
+  [[unroll]] for (uint k = 0u; k < 8u; ++k) {
+    uvec4 column;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      uint low = rows[2u * i][k >> 1];
+      uint high = rows[2u * i + 1u][k >> 1];
+      column[i] = (k & 1u) == 0u ? (low & 0xffffu) | (high << 16)
+                                 : (low >> 16) | (high & 0xffff0000u);
+    }
+    STORE_QUAD(2, offsets.y + k * result_step, column)
+  }
+}
+
 void main() {
   uint count = P(0);
-  uint source_step = P(2);
-  uint result_step = P(3);
   GRID_STRIDE_LOOP(i, count) {
     uvec2 offsets = StridedOffsets(i, 2u, P(1)).xy + uvec2(P(4), P(5));
-    uvec4 rows[4];
-    [[unroll]] for (uint k = 0u; k < 4u; ++k) rows[k] = LOAD_QUAD(1, offsets.x + k * source_step);
-    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
-      uvec4 column = uvec4(rows[0][k], rows[1][k], rows[2][k], rows[3][k]);
-      STORE_QUAD(2, offsets.y + k * result_step, column)
+    if (kHalves != 0u) {
+      TransposeHalves(offsets, P(2), P(3));
+    } else {
+      TransposeWords(offsets, P(2), P(3));
     }
   }
 }

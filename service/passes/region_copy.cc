@@ -45,7 +45,8 @@ void DoubleToWords(RegionCopy& copy) {
   copy.run_stride *= 2;
 }
 
-// Elements of `per_word` to a word move as words where rows of both sides begin and end on words.
+// Elements of `per_word` to a word move as words where rows of both sides begin
+// and end on words.
 bool ShrinkToWords(RegionCopy& copy, uint32_t per_word) {
   auto aligned = [per_word](uint32_t position) { return position % per_word == 0; };
   const StridedDimension& last = copy.dimensions.back();
@@ -111,26 +112,27 @@ void FillQuadCall(RegionCopy copy, OperandDataType type, LoweredCall& call) {
   call.invocations = DivideRoundingUp<uint64_t>(count, per_quad);
 }
 
-// The dimension that is contiguous in the source, where blocks of 4 x 4 words with the innermost
-// one move as quads on both sides.
-std::optional<size_t> FindTransposed(const RegionCopy& copy) {
+// The dimension that is contiguous in the source, where blocks of it and the
+// innermost one, `per_quad` elements each way, move as quads on both sides.
+std::optional<size_t> FindTransposed(const RegionCopy& copy, uint32_t per_quad) {
   const std::vector<StridedDimension>& dimensions = copy.dimensions;
   std::optional<size_t> contiguous;
-  bool aligned = copy.run_stride == 0 && copy.result_offset % 4 == 0 &&
-                 copy.source_offset % 4 == 0 && dimensions.back().size % 4 == 0;
+  bool aligned = copy.run_stride == 0 && copy.result_offset % per_quad == 0 &&
+                 copy.source_offset % per_quad == 0 && dimensions.back().size % per_quad == 0;
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    if (!contiguous && dimensions[d].strides[0] == 1 && dimensions[d].size % 4 == 0) {
+    if (!contiguous && dimensions[d].strides[0] == 1 && dimensions[d].size % per_quad == 0) {
       contiguous = d;
     } else {
-      aligned = aligned && dimensions[d].strides[0] % 4 == 0;
+      aligned = aligned && dimensions[d].strides[0] % per_quad == 0;
     }
   }
   return aligned && contiguous != dimensions.size() - 1 ? contiguous : std::nullopt;
 }
 
-void FillTransposeCall(const RegionCopy& copy, size_t contiguous, LoweredCall& call) {
-  auto quads = [](uint32_t words) {
-    return static_cast<uint32_t>(static_cast<int32_t>(words) / 4);  // Strides may be negative.
+void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_quad,
+                       LoweredCall& call) {
+  auto quads = [&](uint32_t elements) {  // Strides may be negative.
+    return static_cast<uint32_t>(static_cast<int32_t>(elements) / static_cast<int32_t>(per_quad));
   };
   const size_t innermost = copy.dimensions.size() - 1;
   std::vector<uint32_t> result_strides(copy.dimensions.size(), 1);
@@ -143,24 +145,25 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, LoweredCall& c
     const StridedDimension& dimension = copy.dimensions[d];
     blocks.push_back({dimension.size, {quads(dimension.strides[0]), quads(result_strides[d])}});
   }
-  // So few rows of the source together that each line of both sides is used in full at once.
+  // So few rows of the source together that each line of both sides is used in
+  // full at once.
   const StridedDimension& rows = copy.dimensions[innermost];
   const StridedDimension& columns = copy.dimensions[contiguous];
   const uint32_t column_result_stride = result_strides[contiguous];
-  const uint32_t together = std::gcd(rows.size / 4, 4u);
-  blocks.push_back({rows.size / 4 / together, {rows.strides[0] * together, together}});
-  blocks.push_back({columns.size / 4, {1, column_result_stride}});
+  const uint32_t together = std::gcd(rows.size / per_quad, 4u);
+  blocks.push_back({rows.size / per_quad / together, {rows.strides[0] * together, together}});
+  blocks.push_back({columns.size / per_quad, {1, column_result_stride}});
   blocks.push_back({together, {rows.strides[0], 1}});
   blocks = Coalesce(blocks);
-  const uint64_t count = ElementCount(copy) / 16;
+  const uint64_t count = ElementCount(copy) / (per_quad * per_quad);
   call.shader = shaders::ShaderId::kTranspose;
-  call.specialization = {RankConstant(blocks)};
+  call.specialization = {RankConstant(blocks), per_quad == 8};
   call.parameters = {NarrowCast<uint32_t>(count),
                      static_cast<uint32_t>(blocks.size()),
                      quads(rows.strides[0]),
                      quads(column_result_stride),
-                     copy.source_offset / 4,
-                     copy.result_offset / 4,
+                     copy.source_offset / per_quad,
+                     copy.result_offset / per_quad,
                      0,
                      0};
   AppendDimensions(blocks, call.parameters);
@@ -214,9 +217,11 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   if (bits == 64) DoubleToWords(copy);
   if (bits < 32) whole_words = ShrinkToWords(copy, 32 / bits);
   const OperandDataType unit = whole_words ? OperandDataType::kUint32 : descriptor.data_type();
-  std::optional<size_t> transposed = whole_words ? FindTransposed(copy) : std::nullopt;
+  const bool can_transpose = whole_words || bits == 16;
+  std::optional<size_t> transposed =
+      can_transpose ? FindTransposed(copy, PerQuad(unit)) : std::nullopt;
   if (transposed) {
-    FillTransposeCall(copy, *transposed, call);
+    FillTransposeCall(copy, *transposed, PerQuad(unit), call);
   } else if (HasQuads(copy, PerQuad(unit))) {
     FillQuadCall(std::move(copy), unit, call);
   } else if (whole_words) {

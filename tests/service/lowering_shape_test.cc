@@ -1,5 +1,5 @@
-// Operators that rearrange elements, against index arithmetic on the host; and the host side of
-// their lowering.
+// Operators that rearrange elements, against index arithmetic on the host; and
+// the host side of their lowering.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -70,7 +70,8 @@ void ExpectMoved(const HostTensor& operand, const HostTensor& result, const F& s
   }
 }
 
-// --- Host side -----------------------------------------------------------------------------------
+// --- Host side
+// -----------------------------------------------------------------------------------
 
 TEST(MakeDivisor, DividendsBelow2To31_DivideExactly) {
   auto divide = [](uint32_t n, const std::array<uint32_t, 3>& d) {
@@ -94,7 +95,8 @@ TEST(Coalesce, EvenNeighbours_BecomeOneLoop) {
   auto dimensions = [](std::vector<std::vector<uint32_t>> strides, Shape shape) {
     return Coalesce(MakeDimensions(shape, strides));
   };
-  // Same shape; a scalar operand; a row along the last axis; a column; all ones.
+  // Same shape; a scalar operand; a row along the last axis; a column; all
+  // ones.
   EXPECT_EQ(dimensions({{12, 4, 1}, {12, 4, 1}}, {2, 3, 4}).size(), 1u);
   EXPECT_EQ(dimensions({{12, 4, 1}, {0, 0, 0}}, {2, 3, 4}).size(), 1u);
   EXPECT_EQ(dimensions({{12, 4, 1}, {0, 0, 1}}, {2, 3, 4}).size(), 2u);
@@ -187,6 +189,19 @@ TEST(RegionCopy, ContiguousInAnotherDimension_MovesByBlocks) {
   }
 }
 
+TEST(RegionCopy, HalvesOfWords_MoveByBlocksOfEight) {
+  for (uint32_t rows : {16u, 12u}) {
+    Graph graph;
+    LoweringBuilder builder =
+        LowerCopy(graph, OperandDataType::kFloat16, 24 * rows, 24 * rows,
+                  {.dimensions = {{.size = 24, .strides = {1}}, {.size = rows, .strides = {24}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader,
+              rows == 16 ? shaders::ShaderId::kTranspose : shaders::ShaderId::kCopyQuads);
+    EXPECT_EQ(builder.calls()[0].invocations, rows == 16 ? 6u : 36u);
+  }
+}
+
 TEST(GetLowering, EveryOperator_HasARow) {
   for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
     EXPECT_NE(GetLowering(static_cast<OperatorKind>(kind)), nullptr)
@@ -194,7 +209,8 @@ TEST(GetLowering, EveryOperator_HasARow) {
   }
 }
 
-// --- Kernels -------------------------------------------------------------------------------------
+// --- Kernels
+// -------------------------------------------------------------------------------------
 
 TEST(Alias, ReshapeAndIdentity_KeepAllBytes) {
   for (OperandDataType type : kTypes) {
@@ -217,6 +233,8 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{8, 12}, std::nullopt},
       {{32, 4}, std::nullopt},
       {{3, 16, 8}, {{0, 2, 1}}},
+      {{16, 24}, std::nullopt},
+      {{2, 8, 3, 16}, {{0, 3, 2, 1}}},
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
       {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
