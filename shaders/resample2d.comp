@@ -7,7 +7,9 @@
 // dimensions in the input; uvec4 1, 2 {twice the size in the result, as divisor; size in the input}
 // of each; from uvec4 3 on the dimensions of the result (strided.glsl; x: offset in the input from
 // the other dimensions, y, z: coordinates along the two). Specialisation constants: 1 data type, 2
-// whether linear (else the nearest), 3 rank, 4 whether the fractions take 64 bits.
+// whether linear (else the nearest), 3 rank, 4 whether the fractions take 64 bits, 5 whether quads of
+// the result lie in rows, 6 whether they are float32 along the second dimension, which is innermost,
+// has whole quads in the input too and does not shrink, 7 whether the first dimension is innermost.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -16,30 +18,50 @@ layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kLinear = 0u;
 layout(constant_id = 3) const uint kRank = 0u;
 layout(constant_id = 4) const uint kWide = 0u;
+layout(constant_id = 5) const uint kInRows = 0u;
+layout(constant_id = 6) const uint kStretchesQuads = 0u;
+layout(constant_id = 7) const uint kFirstVaries = 0u;
 #define STRIDED_RANK kRank
 
 #include "strided.glsl"
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
+
+// Selects of whole values, not branches, whatever `a` and `b` are.
+#define SELECT(condition, a, b) mix(b, a, condition)
 
 const uint kAxes = 1u;
 const uint kDimensions = 3u;
 
-// numerator / divisor.x; the quotient fits 31 bits.
-uint Quotient(uint64_t numerator, uvec3 divisor) {
-  if (kWide != 0u) return uint(numerator / uint64_t(divisor.x));
-  return Divide(uint(numerator), divisor);
+// The whole part of a fraction whose denominator is twice the size in the result, and the rest of its
+// numerator. The former fits 31 bits.
+struct Fraction {
+  uint whole;
+  uint rest;
+};
+
+// ((2 o + 1) in + addend) / (2 out); the numerator is not negative.
+Fraction FractionAt(uint axis, uint o, int addend) {
+  uvec4 parameters = P4(kAxes + axis);
+  if (kWide != 0u) {
+    uint64_t numerator = (2ul * uint64_t(o) + 1ul) * uint64_t(parameters.w) +
+                         uint64_t(int64_t(addend));
+    uint64_t whole = numerator / uint64_t(parameters.x);
+    return Fraction(uint(whole), uint(numerator - whole * uint64_t(parameters.x)));
+  }
+  uint numerator = (2u * o + 1u) * parameters.w + uint(addend);
+  uint whole = Divide(numerator, parameters.xyz);
+  return Fraction(whole, numerator - whole * parameters.x);
 }
 
-// (2 o + 1) in
-uint64_t Doubled(uint axis, uint o) {
-  return (2ul * uint64_t(o) + 1ul) * uint64_t(P4(kAxes + axis).w);
-}
+// ceil(x - 1) for the positive x = (2 o + 1) in / (2 out): ties go to the lower neighbour.
+Fraction Nearest(uint axis, uint o) { return FractionAt(axis, o, -1); }
 
-uint Nearest(uint axis, uint o) {
-  // ceil(x - 1) for the positive x = (2 o + 1) in / (2 out): ties go to the lower neighbour.
-  return Quotient(Doubled(axis, o) - 1ul, P4(kAxes + axis).xyz);
+// One more than the place between two elements, so that it is not negative.
+Fraction Between(uint axis, uint o) {
+  return FractionAt(axis, o, int(P4(kAxes + axis).x / 2u));
 }
 
 struct Neighbours {
@@ -48,17 +70,13 @@ struct Neighbours {
   float share;  // Of the higher one.
 };
 
-Neighbours Interpolate(uint axis, uint o) {
+Neighbours NeighboursOf(uint axis, Fraction between) {
   uvec4 parameters = P4(kAxes + axis);
   uint last = parameters.w - 1u;
-  uint64_t doubled = Doubled(axis, o);
-  uint64_t offset = uint64_t(parameters.x / 2u);
-  if (doubled <= offset) return Neighbours(0u, 0u, 0.0);
-  doubled -= offset;
-  uint low = Quotient(doubled, parameters.xyz);
-  if (low >= last) return Neighbours(last, last, 0.0);
-  uint rest = uint(doubled - uint64_t(low) * uint64_t(parameters.x));
-  return Neighbours(low, rest == 0u ? low : low + 1u, float(rest) / float(parameters.x));
+  uint high = min(between.whole, last);
+  uint low = min(max(between.whole, 1u) - 1u, last);
+  float share = float(between.rest) / float(parameters.x);
+  return Neighbours(low, high, low == high ? 0.0 : share);
 }
 
 float LoadFloat(uint i) {
@@ -74,21 +92,42 @@ uvec2 EncodeFloat(float value) {
 
 // Nothing of `high` comes in with a share of 0, not even an infinity.
 float Mix(float low, float high, float share) {
-  return share == 0.0 ? low : low * (1.0 - share) + high * share;
+  float mixed = low * (1.0 - share) + high * share;
+  return share == 0.0 ? low : mixed;
 }
 
-uvec2 ComputeElement(uint e) {
-  uvec4 place = StridedOffsets(e, kDimensions, P(1));
+// Where the elements of a quad of the result lie.
+struct Place {
+  QuadOffsets quad;
+  Neighbours first;  // Along the first dimension, where quads lie in rows.
+};
+
+Neighbours AlongFirst(uint o) {
+  if (kLinear != 0u) return NeighboursOf(0u, Between(0u, o));
+  uint nearest = Nearest(0u, o).whole;
+  return Neighbours(nearest, nearest, 0.0);
+}
+
+Place Prepare(uint first) {
+  Place place;
+  place.quad = OffsetsOfQuad(first, kDimensions, P(1));
+  place.first = AlongFirst(place.quad.offsets.y);
+  return place;
+}
+
+uvec2 ComputeElement(Place place, uint e, uint k) {
+  const bool in_rows = kInRows != 0u;
+  uvec4 at = OffsetsInQuad(place.quad, e, in_rows, kDimensions, P(1));
+  Neighbours first = place.first;
+  if (!in_rows || kFirstVaries != 0u) first = AlongFirst(at.y);
   uint first_stride = P(2);
   uint second_stride = P(3);
+  uint low = at.x + first.low * first_stride;
   if (kLinear == 0u) {
-    return LOAD_RAW(1, kType, place.x + Nearest(0u, place.y) * first_stride +
-                                  Nearest(1u, place.z) * second_stride);
+    return LOAD_RAW(1, kType, low + Nearest(1u, at.z).whole * second_stride);
   }
-  Neighbours first = Interpolate(0u, place.y);
-  Neighbours second = Interpolate(1u, place.z);
-  uint low = place.x + first.low * first_stride;
-  uint high = place.x + first.high * first_stride;
+  Neighbours second = NeighboursOf(1u, Between(1u, at.z));
+  uint high = at.x + first.high * first_stride;
   uint left = second.low * second_stride;
   uint right = second.high * second_stride;
   float at_low = Mix(LoadFloat(low + left), LoadFloat(low + right), second.share);
@@ -96,4 +135,71 @@ uvec2 ComputeElement(uint e) {
   return EncodeFloat(Mix(at_low, at_high, first.share));
 }
 
-void main() { STORE_ELEMENTS(2, kType, P(0), ComputeElement); }
+// Five neighbours of a row.
+struct Window {
+  uint of[5];
+};
+
+// From element `from` of the row that begins at `base`; what is beyond the row may be anything.
+Window LoadWindow(uint base, uint from) {
+  uint quads = P4(kAxes + 1u).w >> 2;
+  uint quad = from >> 2;
+  uvec4 low = LOAD_QUAD(1, (base >> 2) + quad);
+  uvec4 high = LOAD_QUAD(1, (base >> 2) + min(quad + 1u, quads - 1u));
+  const uint all[8] = uint[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+  const bool by_two = (from & 2u) != 0u;
+  const bool by_one = (from & 1u) != 0u;
+  uint moved[6];
+  [[unroll]] for (uint i = 0u; i < 6u; ++i) moved[i] = SELECT(by_two, all[i + 2u], all[i]);
+  Window window;
+  [[unroll]] for (uint i = 0u; i < 5u; ++i) window.of[i] = SELECT(by_one, moved[i + 1u], moved[i]);
+  return window;
+}
+
+// Element i of the window, which is at most `greatest`.
+uint Pick(Window window, uint i, uint greatest) {
+  uint picked = window.of[0];
+  [[unroll]] for (uint k = 1u; k <= greatest; ++k) picked = SELECT(i == k, window.of[k], picked);
+  return picked;
+}
+
+void ComputeQuad(uint quad) {
+  uvec4 axis = P4(kAxes + 1u);
+  uvec3 place = StridedOffsets(4u * quad, kDimensions, P(1)).xyz;
+  Neighbours rows = AlongFirst(place.y);
+  Fraction at = kLinear != 0u ? Between(1u, place.z) : Nearest(1u, place.z);
+  uint column = kLinear != 0u ? max(at.whole, 1u) - 1u : at.whole;
+  Window window = LoadWindow(place.x + rows.low * P(2), column);
+  if (kLinear != 0u) {
+    Window below = LoadWindow(place.x + rows.high * P(2), column);
+    [[unroll]] for (uint i = 0u; i < 5u; ++i) {
+      window.of[i] = floatBitsToUint(
+          Mix(uintBitsToFloat(window.of[i]), uintBitsToFloat(below.of[i]), rows.share));
+    }
+  }
+  uvec4 result;
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+    if (kLinear == 0u) {
+      result[k] = Pick(window, at.whole - column, k);
+    } else {
+      Neighbours columns = NeighboursOf(1u, at);
+      float left = uintBitsToFloat(Pick(window, columns.low - column, k));
+      float right = uintBitsToFloat(Pick(window, columns.high - column, k + 1u));
+      result[k] = floatBitsToUint(Mix(left, right, columns.share));
+    }
+    // The next element is less than one further in the input.
+    at.rest += 2u * axis.w;
+    uint carry = uint(at.rest >= axis.x);
+    at.whole += carry;
+    at.rest -= carry * axis.x;
+  }
+  STORE_QUAD(2, quad, result)
+}
+
+void main() {
+  if (kStretchesQuads != 0u) {
+    GRID_STRIDE_LOOP(quad, P(0) >> 2) { ComputeQuad(quad); }
+  } else {
+    STORE_QUADS(2, kType, P(0), Place, Prepare, ComputeElement);
+  }
+}

@@ -38,18 +38,29 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
   for (uint32_t axis : axes) {
     uint32_t from = input.shape()[axis];
     uint32_t to = result.shape()[axis];
-    // The greatest numerator, less than 2 * to * from, must be below 2^31 for Divide of
-    // tensor.glsl.
-    wide = wide || uint64_t{to} * from > (uint64_t{1} << 30);
+    // The greatest numerator, less than 2 * to * from + to, must be below 2^31
+    // for Divide of tensor.glsl.
+    wide = wide || uint64_t{to} * from > (uint64_t{1} << 29);
     for (uint32_t word : MakeDivisor(2 * to)) call.parameters.push_back(word);
     call.parameters.push_back(from);
   }
+  const uint32_t per_quad = PerQuad(result.data_type());
+  const StridedDimension& innermost = dimensions.back();
+  const uint32_t second_size = input.shape()[axes[1]];
+  const bool stretches_quads = !wide && result.data_type() == webidl::OperandDataType::kFloat32 &&
+                               innermost.strides[2] == 1 && strides[axes[1]] == 1 &&
+                               second_size % 4 == 0 && innermost.size % 4 == 0 &&
+                               second_size <= innermost.size;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          attributes.mode == webidl::InterpolationMode::kLinear,
-                         RankConstant(dimensions), wide};
+                         RankConstant(dimensions),
+                         wide,
+                         QuadsLieInRows(dimensions, per_quad),
+                         stretches_quads,
+                         innermost.strides[1] != 0};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = StoreUnits(result);
+  call.invocations = StoreQuads(result);
   call.cost = 8 * result.byte_length();
   builder.AddCall(std::move(call));
   return {};

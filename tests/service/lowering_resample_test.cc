@@ -127,6 +127,22 @@ TEST(LowerResample2d, LargeImages_MatchReference) {
   }
 }
 
+// Rows of whole quads that do not shrink, and some that do.
+TEST(LowerResample2d, RowsOfQuads_MatchReference) {
+  for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
+    for (uint32_t columns : {4u, 8u, 12u, 16u, 20u, 24u, 36u, 100u}) {
+      for (uint32_t rows : {3u, 5u, 10u, 13u}) {
+        Resample2dAttributes attributes{.mode = mode, .sizes = List{rows, columns}};
+        ExpectResamples(attributes, RandomTensor(kFloat, {2, 3, 5, 8}, rows * columns));
+      }
+    }
+    Resample2dAttributes swapped{.mode = mode, .sizes = List{16, 7}, .axes = List{3, 2}};
+    ExpectResamples(swapped, RandomTensor(kFloat, {1, 3, 5, 8}, 4));
+    Resample2dAttributes outer{.mode = mode, .sizes = List{6, 10}, .axes = List{1, 2}};
+    ExpectResamples(outer, RandomTensor(kFloat, {2, 3, 5, 8}, 5));
+  }
+}
+
 // Fractions of more than 32 bits.
 TEST(LowerResample2d, LongRows_MatchReference) {
   for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
@@ -141,6 +157,11 @@ TEST(LowerResample2d, InfiniteNeighbour_StaysOutWithoutAShare) {
   Resample2dAttributes attributes{.mode = InterpolationMode::kLinear, .sizes = List{1, 3}};
   EXPECT_EQ(RunOne(OperatorKind::kResample2d, {input}, attributes).Values(),
             (Values{1, 2, infinity}));
+
+  input = HostTensor::Create(kFloat, {1, 1, 1, 4}, {1, -infinity, 2, infinity});
+  attributes.sizes = List{1, 4};
+  EXPECT_EQ(RunOne(OperatorKind::kResample2d, {input}, attributes).Values(),
+            (Values{1, -infinity, 2, infinity}));
 }
 
 TEST(LowerResample2d, RepeatedAxes_AreRefused) {
