@@ -5,7 +5,8 @@
 // column of the input; from uvec4 1 on {width of the result, as divisor}; from 2 on the height and
 // from 5 on the width (window.glsl); from 8 on the dimensions of the result (strided.glsl; x:
 // pixel, y: offset of the input). Specialisation constants: 1 operation, 2 data type, 3 rank, 4
-// whether windows are so narrow that a plain loop does.
+// whether windows are so narrow that a plain loop does, 5 and 6 the taps of the window both ways where
+// they are few (else 0), 7 whether quads of the result lie in rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -14,6 +15,9 @@ layout(constant_id = 1) const uint kOperation = 0u;
 layout(constant_id = 2) const uint kType = 0u;
 layout(constant_id = 3) const uint kRank = 0u;
 layout(constant_id = 4) const uint kIsNarrow = 0u;
+layout(constant_id = 5) const uint kRowTaps = 0u;
+layout(constant_id = 6) const uint kColumnTaps = 0u;
+layout(constant_id = 7) const uint kInRows = 0u;
 #define STRIDED_RANK kRank
 
 #include "arithmetic.glsl"
@@ -88,4 +92,43 @@ uvec2 ComputeElement(uint e) {
   return Encode(Finish(total, counts), kType);
 }
 
-void main() { STORE_ELEMENTS(2, kType, P(0), ComputeElement); }
+QuadOffsets Prepare(uint first) { return OffsetsOfQuad(first, kDimensions, P(1)); }
+
+// The same without a loop: taps in the padding are selected away.
+uvec2 ComputeOfFewTaps(QuadOffsets quad, uint e, uint k) {
+  uvec4 place = OffsetsInQuad(quad, e, kInRows != 0u, kDimensions, P(1));
+  uvec3 columns = P4(1).xyz;
+  uint row = Divide(place.x, columns);
+  uint top = WindowStart(kHeight, row);
+  uint left = WindowStart(kWidth, place.x - row * columns.x);
+  VALUE identity = Identity();
+  VALUE total = identity;
+  uvec2 counts = uvec2(0u);
+  for (uint ky = 0u; ky < kRowTaps; ++ky) {
+    uint y = top + ky * WINDOW_DILATION(kHeight);  // Wraps before the image.
+    bool row_inside = y < P4(kHeight).x;
+    counts.x += uint(row_inside);
+    counts.y = 0u;
+    VALUE part = identity;
+    for (uint kx = 0u; kx < kColumnTaps; ++kx) {
+      uint x = left + kx * WINDOW_DILATION(kWidth);
+      bool column_inside = x < P4(kWidth).x;
+      counts.y += uint(column_inside);
+      bool inside = row_inside && column_inside;
+      uint offset = place.y + y * P(2) + x * P(3);
+      VALUE tap = LOAD(1, kType, inside ? offset : 0u);
+      VALUE mapped = kOperation == kPoolL2 ? tap * tap : tap;
+      part = Combine(part, inside ? mapped : identity);
+    }
+    total = Combine(total, part);
+  }
+  return Encode(Finish(total, counts), kType);
+}
+
+void main() {
+  if (kRowTaps != 0u) {
+    STORE_QUADS(2, kType, P(0), QuadOffsets, Prepare, ComputeOfFewTaps);
+  } else {
+    STORE_ELEMENTS(2, kType, P(0), ComputeElement);
+  }
+}

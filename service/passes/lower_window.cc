@@ -62,8 +62,9 @@ Axis MakeAxis(size_t spatial, const List& padding, const List& strides, const Li
   return axis;
 }
 
-// Checks that positions, counted from the start of the padding, are below 2^31, as Divide of
-// shaders/tensor.glsl needs. `moves` positions of the window are stride apart.
+// Checks that positions, counted from the start of the padding, are below 2^31,
+// as Divide of shaders/tensor.glsl needs. `moves` positions of the window are
+// stride apart.
 Status NormalizeAxis(Axis& axis, uint32_t moves) {
   // What never counts may be anything.
   if (axis.window == 1) axis.dilation = 1;
@@ -97,7 +98,8 @@ uint64_t TapsMax(const Axis& axis, bool transposed) {
   return std::min<uint64_t>(axis.window, DivideRoundingUp<uint64_t>(reach, axis.dilation));
 }
 
-// Iterations over `count` things by a plain loop where they are few, else by LONG_LOOP.
+// Iterations over `count` things by a plain loop where they are few, else by
+// LONG_LOOP.
 uint64_t LoopsOver(uint64_t count) {
   return count < kLongLoopUnroll ? count : DivideRoundingUp<uint64_t>(count, kLongLoopUnroll);
 }
@@ -212,8 +214,8 @@ ImageColumns MakeImageColumns(const Convolution& convolution, const OperandDescr
   return columns;
 }
 
-// A convolution as the product of filter and windows: channels of the result are rows, its pixels
-// columns.
+// A convolution as the product of filter and windows: channels of the result
+// are rows, its pixels columns.
 Product MakeConvolutionProduct(const Convolution& convolution, const Node& node,
                                const LoweringBuilder& builder) {
   const Shape& input = builder.descriptor(node.operands[0]).shape();
@@ -250,7 +252,8 @@ Product MakeConvolutionProduct(const Convolution& convolution, const Node& node,
   return product;
 }
 
-// A convolution of single pixels whose channels lie together: pixels are rows, channels columns.
+// A convolution of single pixels whose channels lie together: pixels are rows,
+// channels columns.
 Product MakePixelProduct(const Convolution& convolution, const Node& node,
                          const LoweringBuilder& builder) {
   Product product = MakeConvolutionProduct(convolution, node, builder);
@@ -265,7 +268,8 @@ Product MakePixelProduct(const Convolution& convolution, const Node& node,
   return product;
 }
 
-// Whether pixels follow each other without gaps, each with all its channels, and so do results.
+// Whether pixels follow each other without gaps, each with all its channels,
+// and so do results.
 bool IsPixelProduct(const Convolution& convolution) {
   const Axis& height = convolution.height;
   const Axis& width = convolution.width;
@@ -296,8 +300,9 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   uint64_t loops = rows * (1 + columns * (1 + LoopsOver(convolution.input_channels)));
   if (loops > kInvocationIterationsMax) {
     return NotSupportedError(
-        "the filter ({} by {} taps of {} channels) is larger than a kernel loops over", rows,
-        columns, convolution.input_channels);
+        "the filter ({} by {} taps of {} channels) is "
+        "larger than a kernel loops over",
+        rows, columns, convolution.input_channels);
   }
 
   LoweredCall call;
@@ -334,7 +339,8 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   return {};
 }
 
-// Whether depthwise_conv2d.comp can: a channel in, a channel out, in lines that it takes by fours.
+// Whether depthwise_conv2d.comp can: a channel in, a channel out, in lines that
+// it takes by fours.
 bool IsDepthwise(const Convolution& convolution) {
   return convolution.input_channels == 1 && convolution.output_channels == 1 &&
          (convolution.layout == InputOperandLayout::kNchw || convolution.groups % 4 == 0);
@@ -471,7 +477,8 @@ PoolOperation PoolOperationOf(OperatorKind kind) {
 }
 
 ShaderId PoolShader(webidl::OperandDataType type) {
-  // The rows of the family stand in the order of ComputeClass in shaders/table.txt.
+  // The rows of the family stand in the order of ComputeClass in
+  // shaders/table.txt.
   static_assert(static_cast<int>(ShaderId::kPool2dUint64) -
                     static_cast<int>(ShaderId::kPool2dFloat) ==
                 static_cast<int>(ComputeClass::kUint64));
@@ -551,6 +558,14 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
                          static_cast<uint32_t>(input.data_type()), RankConstant(dimensions),
                          columns < kLongLoopUnroll};
+  // So few taps that a kernel of its own for the window, without a loop, is no
+  // long one.
+  constexpr uint64_t kConstantTapsMax = 16;
+  const uint64_t taps = uint64_t{height.window} * width.window;
+  const bool few_taps = taps <= kConstantTapsMax;
+  call.specialization.push_back(few_taps ? height.window : 0);
+  call.specialization.push_back(few_taps ? width.window : 0);
+  call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {elements, static_cast<uint32_t>(dimensions.size()), strides.row,
                      strides.column};
@@ -558,8 +573,8 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   AppendAxis(height, call.parameters);
   AppendAxis(width, call.parameters);
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = units;
-  call.cost = elements * std::max(loops, rows * columns);
+  call.invocations = few_taps ? StoreQuads(result) : units;
+  call.cost = elements * std::max({loops, rows * columns, taps});
   builder.AddCall(std::move(call));
   return {};
 }

@@ -63,7 +63,8 @@ Shape ToNchw(InputOperandLayout layout, const Shape& shape) {
   return {shape[0], shape[3], shape[1], shape[2]};
 }
 
-// Dimension d of a stored filter is dimension order[d] of {output, input, row, column}.
+// Dimension d of a stored filter is dimension order[d] of {output, input, row,
+// column}.
 using Order = std::array<size_t, 4>;
 Order OrderOf(Conv2dFilterOperandLayout layout) {
   switch (layout) {
@@ -115,7 +116,8 @@ void ExpectNear(const Expected& expected, const HostTensor& actual) {
   }
 }
 
-// The draft's convolution; transposed, each element of the input is spread over the result.
+// The draft's convolution; transposed, each element of the input is spread over
+// the result.
 template <typename Attributes>
 Expected Convolve(const Attributes& attributes, const HostTensor& input, const HostTensor& filter,
                   const std::optional<HostTensor>& bias, const Shape& result) {
@@ -147,7 +149,8 @@ Expected Convolve(const Attributes& attributes, const HostTensor& input, const H
       }
     }
   }
-  // The small side of the window: positions of the input where transposed, else of the result.
+  // The small side of the window: positions of the input where transposed, else
+  // of the result.
   const Shape& positions = kTransposed ? in : out;
   const Shape& others = kTransposed ? out : in;
   for (int64_t n = 0; n < in[0]; ++n) {
@@ -181,8 +184,8 @@ Expected Convolve(const Attributes& attributes, const HostTensor& input, const H
   return expected;
 }
 
-// `input` as NCHW, `filter` as OIHW by meaning (transposed: all input channels, the output channels
-// of a group).
+// `input` as NCHW, `filter` as OIHW by meaning (transposed: all input channels,
+// the output channels of a group).
 template <typename Attributes>
 void ExpectConvolves(const Attributes& attributes, OperandDataType type, const Shape& input_shape,
                      const Shape& filter_shape, bool has_bias, uint32_t seed) {
@@ -301,8 +304,8 @@ TEST(LowerConv2d, ChannelsByFours_MatchReference) {
   }
 }
 
-// Neighbours of the result that lie beside each other in the image, at any distance from a multiple
-// of four, and beyond its ends.
+// Neighbours of the result that lie beside each other in the image, at any
+// distance from a multiple of four, and beyond its ends.
 TEST(LowerConv2d, RowsByFours_MatchReference) {
   for (uint32_t padding : {0u, 1u, 2u, 5u}) {
     Conv2dAttributes attributes{
@@ -413,7 +416,8 @@ TEST(LowerConvTranspose2d, OnePixel_SpreadsOverTheFilter) {
   ExpectConvolves(attributes, kFloat, {1, 2, 1, 1}, {3, 2, 3, 4}, true, 10);
 }
 
-// --- Pooling -------------------------------------------------------------------------------------
+// --- Pooling
+// -------------------------------------------------------------------------------------
 
 Expected Pool(OperatorKind kind, const Pool2dAttributes& attributes, const HostTensor& input,
               const Shape& result) {
@@ -484,6 +488,18 @@ TEST(LowerPool2d, RandomOptions_MatchReference) {
   }
 }
 
+TEST(LowerPool2d, ManyTaps_MatchReference) {
+  for (OperatorKind kind : kPools) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      for (const List& window : {List{5, 5}, List{3, 9}, List{4, 4}}) {
+        Pool2dAttributes attributes{
+            .window_dimensions = window, .padding = List{2, 1, 1, 2}, .strides = List{2, 1}};
+        ExpectPools(kind, attributes, type, {2, 3, 11, 12}, window[1]);
+      }
+    }
+  }
+}
+
 TEST(LowerPool2d, MaximumOfEveryType_MatchesReference) {
   for (OperandDataType type :
        {OperandDataType::kInt32, OperandDataType::kUint32, OperandDataType::kInt64,
@@ -504,7 +520,8 @@ TEST(LowerPool2d, WholeImages_MatchReference) {
       Pool2dAttributes attributes{.layout = layout};
       ExpectPools(kind, attributes, kFloat, {2, 5, 13, 11}, 22);
       ExpectPools(kind, attributes, kHalf, {1, 3, 13, 11}, 23);
-      // A window that is larger than the image covers it from its only position.
+      // A window that is larger than the image covers it from its only
+      // position.
       attributes.window_dimensions = List{8, 9};
       attributes.padding = List{1, 1, 2, 2};
       ExpectPools(kind, attributes, kFloat, {2, 3, 6, 5}, 24);
