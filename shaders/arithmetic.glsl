@@ -9,8 +9,16 @@
 
 bool IsNanValue(float x) { return IsNan(x); }
 // NaN wins, whichever operand it is.
-float Max(float a, float b) { return IsNan(a) ? a : (IsNan(b) ? b : max(a, b)); }
-float Min(float a, float b) { return IsNan(a) ? a : (IsNan(b) ? b : min(a, b)); }
+float Max(float a, float b) {
+  float greater = max(a, b);
+  float of_numbers = IsNan(b) ? b : greater;
+  return IsNan(a) ? a : of_numbers;
+}
+float Min(float a, float b) {
+  float lesser = min(a, b);
+  float of_numbers = IsNan(b) ? b : lesser;
+  return IsNan(a) ? a : of_numbers;
+}
 
 float Div(float a, float b) {
   // Devices that multiply by the reciprocal would flush that of a large divisor.

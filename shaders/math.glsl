@@ -1,6 +1,9 @@
 // Functions whose built-in forms are too inaccurate for the draft's tolerances: Vulkan allows exp, log
 // and pow errors that grow with the argument, and leaves sin and cos open outside [-pi, pi].
 // Polynomials interpolate at Chebyshev nodes; errors are stated in units of the last place (ULP).
+//
+// Cases are selected from values that are all computed: the compiler makes a select of ?: between
+// variables, and a branch of anything else, of which llvmpipe runs both sides and masks each variable.
 #ifndef WEBNND_SHADERS_MATH_GLSL_
 #define WEBNND_SHADERS_MATH_GLSL_
 
@@ -32,10 +35,10 @@ float ReduceByLn2(float x, out int n) {
 
 // 2 ULP.
 float Exp(float x) {
-  if (IsNan(x)) return x;
   int n;
   float r = ReduceByLn2(clamp(x, -104.0, 89.0), n);
-  return ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+  float result = ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+  return IsNan(x) ? x : result;
 }
 
 // e^x for x <= 0 and no NaN, in half the time of Exp: what would be subnormal is 0. 2 ULP.
@@ -52,14 +55,15 @@ float ExpOfNegative(float x) {
 
 // e^x - 1, accurate where x is small. 4 ULP.
 float ExpMinus1(float x) {
-  if (IsNan(x)) return x;
   int n;
   float r = ReduceByLn2(clamp(x, -25.0, 89.0), n);
   float p = ExpMinus1Reduced(r);
-  if (n == 0) return p;
-  if (n > 100) return ScaleByPowerOf2(1.0 + p, n);  // 2^n alone would overflow.
   float power = uintBitsToFloat(uint(n + 127) << 23);
-  return power * p + (power - 1.0);
+  float result = power * p + (power - 1.0);
+  float large = ScaleByPowerOf2(1.0 + p, n);  // Where 2^n alone would overflow.
+  result = n > 100 ? large : result;
+  result = n == 0 ? p : result;
+  return IsNan(x) ? x : result;
 }
 
 // x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)), for positive finite x.
@@ -183,14 +187,16 @@ float Pow(float x, float y) {
 
 float Sigmoid(float x) {
   float e = Exp(-abs(x));
-  return (x < 0.0 ? e : 1.0) / (1.0 + e);
+  float numerator = x < 0.0 ? e : 1.0;
+  return numerator / (1.0 + e);
 }
 
 float Tanh(float x) {
-  if (IsNan(x)) return x;
   float e = ExpMinus1(-2.0 * abs(x));
   float magnitude = -e / (2.0 + e);
-  return x < 0.0 ? -magnitude : magnitude;
+  float negative = -magnitude;
+  float result = x < 0.0 ? negative : magnitude;
+  return IsNan(x) ? x : result;
 }
 
 // log(1 + e^x)
@@ -231,10 +237,13 @@ float ErfcScaled(float z) {
 
 float Erf(float x) {
   float z = abs(x);
-  if (IsNan(x)) return x;
-  if (z <= 0.75) return ErfSmall(x);
-  float magnitude = z > 4.0 ? 1.0 : 1.0 - Exp(-z * z) * ErfcScaled(z);
-  return x < 0.0 ? -magnitude : magnitude;
+  float small = ErfSmall(x);
+  float magnitude = 1.0 - Exp(-z * z) * ErfcScaled(z);
+  magnitude = z > 4.0 ? 1.0 : magnitude;
+  float negative = -magnitude;
+  float result = x < 0.0 ? negative : magnitude;
+  result = z <= 0.75 ? small : result;
+  return IsNan(x) ? x : result;
 }
 
 // e^(z^2) erfc(z) by Abramowitz and Stegun 7.1.26: up to 1.5e-7 off in erf.
@@ -260,23 +269,33 @@ float Approach(float from, float to) {
 // the suite's own tolerance (18 ULP) below -1.8. Ours go up to 11 ULP from the true value towards
 // the suite's: within the tolerance of the true value everywhere, of the suite's down to -2.1.
 float Gelu(float x) {
-  if (IsNan(x)) return x;
   float z = abs(x) * 0.7071067811865476;
-  if (z < 0.5) return 0.5 * x * (1.0 + ErfSmall(x * 0.7071067811865476));
-  if (z > 10.5) return x > 0.0 ? x : -0.0;
+  float small = 0.5 * x * (1.0 + ErfSmall(x * 0.7071067811865476));
   precise float square = x * x;
   float square_error = ProductError(x, x, square);
   // 2^24 times as large: it may be subnormal where its product with x is not.
   float scale = 0.5 * (16777216.0 * Exp(-0.5 * square)) * (1.0 - 0.5 * square_error);
   float tail = scale * ErfcScaled(z);
   const float kUnscale = 1.0 / 16777216.0;
-  if (x > 0.0) return x * (1.0 - kUnscale * tail);
-  return -kUnscale * Approach(-x * tail, -x * scale * ErfcScaledOfHandbook(z));
+  float positive = x * (1.0 - kUnscale * tail);
+  float negative = -kUnscale * Approach(-x * tail, -x * scale * ErfcScaledOfHandbook(z));
+  // Beyond, the tail is less than the least number.
+  positive = z > 10.5 ? x : positive;
+  negative = z > 10.5 ? -0.0 : negative;
+  float result = x > 0.0 ? positive : negative;
+  result = z < 0.5 ? small : result;
+  return IsNan(x) ? x : result;
 }
 
-// The first 256 bits of 2 / pi behind the point, after 32 zero bits.
-const uint kTwoOverPi[9] = uint[9](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
-                                   0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u);
+// Word `i` of 2 / pi behind the point, after a word of zeros. Selected: an array would be memory.
+uint WordOfTwoOverPi(uint i) {
+  uint word = i == 1u ? 0xa2f9836eu : 0u;
+  word = i == 2u ? 0x4e441529u : word;
+  word = i == 3u ? 0xfc2757d1u : word;
+  word = i == 4u ? 0xf534ddc0u : word;
+  word = i == 5u ? 0xdb629599u : word;
+  return i == 6u ? 0x3c439041u : word;
+}
 
 // ReduceByHalfPi for |x| >= 8192.
 float ReduceLargeByHalfPi(float x, out int quadrant) {
@@ -287,36 +306,35 @@ float ReduceLargeByHalfPi(float x, out int quadrant) {
   uint position = uint(e + 30);
   uint word = position >> 5;
   uint shift = position & 31u;
-  uint window_high = kTwoOverPi[word];
-  uint window_low = kTwoOverPi[word + 1u];
-  if (shift != 0u) {
-    window_high = (window_high << shift) | (window_low >> (32u - shift));
-    window_low = (window_low << shift) | (kTwoOverPi[word + 2u] >> (32u - shift));
-  }
+  uint first = WordOfTwoOverPi(word);
+  uint second = WordOfTwoOverPi(word + 1u);
+  uint third = WordOfTwoOverPi(word + 2u);
+  // In two steps, of which neither is by 32 bits.
+  uint window_high = (first << shift) | ((second >> 1) >> (31u - shift));
+  uint window_low = (second << shift) | ((third >> 1) >> (31u - shift));
   uint product_high, product_low;
   umulExtended(m, window_low, product_high, product_low);
   product_high += m * window_high;
   // The upper two bits count quadrants, the rest is a fraction of one: round it to the nearest.
   int fraction = int((product_high << 2) | (product_low >> 30));
-  quadrant = int(product_high >> 30) + (fraction < 0 ? 1 : 0);
+  int magnitude = int(product_high >> 30) + int(uint(fraction) >> 31);
   float remainder = float(fraction) * (1.5707963267948966 / 4294967296.0);
-  if ((bits >> 31) != 0u) {
-    quadrant = -quadrant;
-    remainder = -remainder;
-  }
-  return remainder;
+  int negative = -magnitude;
+  quadrant = (bits >> 31) != 0u ? negative : magnitude;
+  float opposite = -remainder;
+  return (bits >> 31) != 0u ? opposite : remainder;
 }
 
 // x = quadrant * pi / 2 + remainder (modulo 2 pi), |remainder| <= pi / 4, for finite x.
 float ReduceByHalfPi(float x, out int quadrant) {
   float n = roundEven(clamp(x, -8192.0, 8192.0) * 0.6366197723675814);
-  quadrant = int(n);
   float remainder = ((x - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549790126404332e-08;
-  // A loop of one turn: llvmpipe runs both sides of a branch, and skips loops.
-  for (bool is_large = abs(x) >= 8192.0; is_large; is_large = false) {
-    remainder = ReduceLargeByHalfPi(x, quadrant);
-  }
-  return remainder;
+  int small_quadrant = int(n);
+  int large_quadrant;
+  float large = ReduceLargeByHalfPi(x, large_quadrant);
+  bool is_large = abs(x) >= 8192.0;
+  quadrant = is_large ? large_quadrant : small_quadrant;
+  return is_large ? large : remainder;
 }
 
 float SinReduced(float r) {
@@ -336,30 +354,38 @@ float CosReduced(float r) {
   return 1.0 - 0.5 * t + t * t * q;
 }
 
+bool IsFinite(float x) { return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u; }
+
 // Absolute error 2^-22 over all finite arguments.
 float SinOfQuadrant(float r, int quadrant) {
-  float value = (quadrant & 1) != 0 ? CosReduced(r) : SinReduced(r);
-  return (quadrant & 2) != 0 ? -value : value;
+  float sine = SinReduced(r);
+  float cosine = CosReduced(r);
+  float value = (quadrant & 1) != 0 ? cosine : sine;
+  return uintBitsToFloat(floatBitsToUint(value) ^ (uint(quadrant & 2) << 30));
 }
 float Sin(float x) {
-  if (IsNan(x) || IsInfinite(x)) return NAN;
   int quadrant;
   float r = ReduceByHalfPi(x, quadrant);
-  return SinOfQuadrant(r, quadrant);
+  float result = SinOfQuadrant(r, quadrant);
+  return IsFinite(x) ? result : NAN;
 }
 float Cos(float x) {
-  if (IsNan(x) || IsInfinite(x)) return NAN;
   int quadrant;
   float r = ReduceByHalfPi(x, quadrant);
-  return SinOfQuadrant(r, quadrant + 1);
+  float result = SinOfQuadrant(r, quadrant + 1);
+  return IsFinite(x) ? result : NAN;
 }
 float Tan(float x) {
-  if (IsNan(x) || IsInfinite(x)) return NAN;
   int quadrant;
   float r = ReduceByHalfPi(x, quadrant);
   float s = SinReduced(r);
   float c = CosReduced(r);
-  return (quadrant & 1) != 0 ? -c / s : s / c;
+  float numerator = (quadrant & 1) != 0 ? c : s;
+  float denominator = (quadrant & 1) != 0 ? s : c;
+  float result = numerator / denominator;
+  float negative = -result;
+  result = (quadrant & 1) != 0 ? negative : result;
+  return IsFinite(x) ? result : NAN;
 }
 
 #endif  // WEBNND_SHADERS_MATH_GLSL_
