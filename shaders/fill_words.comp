@@ -8,5 +8,5 @@ WRITE_SLOT(1)
 void main() {
   uint count = P(0);
   uint value = P(1);
-  GRID_STRIDE_LOOP(i, count) { STORE_WORD(1, i, value); }
+  GRID_STRIDE_LOOP(i, (count + 3u) >> 2) { STORE_QUAD_BEFORE(1, i, count, uvec4(value)) }
 }

@@ -2,7 +2,8 @@
 //
 // Parameters: 0 elements of the result; 1 coordinates per row; 4..6 elements of a slice as divisor;
 // from 8 {size, stride} per coordinate. Specialisation constants: 1 element type (uint32 where whole
-// words move), 2 data type of the indices.
+// words move), 2 data type of the indices, 3 whether elements are quads of words instead, 4
+// coordinates per row, where they are few (else 0).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
@@ -10,6 +11,7 @@
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
 layout(constant_id = 3) const uint kQuads = 0u;
+layout(constant_id = 4) const uint kCoordinates = 0u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -18,7 +20,7 @@ WRITE_SLOT(3)
 
 uint SourceOf(uint e) {
   uvec3 slice = P4(1).xyz;
-  uint coordinates = P(1);
+  const uint coordinates = kCoordinates != 0u ? kCoordinates : P(1);
   uint row = Divide(e, slice);
   uint source = e - row * slice.x;
   for (uint d = 0u; d < coordinates; ++d) {

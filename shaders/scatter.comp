@@ -8,7 +8,8 @@
 // slice; 2 rank; 3 unused; 8 size and 9 stride of the axis; from 12 dimensions of the updates
 // (strided.glsl, stride .x of the result, 0 for the axis).
 // Specialisation constants: 1 element type (uint32 where whole words move), 2 data type of the
-// indices, 3 whether this call writes, 4 rank (1 with coordinates).
+// indices, 3 whether this call writes, 4 rank (1 with coordinates), 5 coordinates per slice, where they
+// are few (else kManyCoordinates).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
@@ -17,6 +18,8 @@ layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
 layout(constant_id = 3) const uint kWrites = 0u;
 layout(constant_id = 4) const uint kRank = 0u;
+layout(constant_id = 5) const uint kCoordinates = 0u;
+const uint kManyCoordinates = 0xffffffffu;
 
 #define STRIDED_RANK kRank
 #include "strided.glsl"
@@ -27,10 +30,10 @@ WRITE_SLOT(3)
 WRITE_SLOT(4)
 
 uint Place(uint row) {
-  uint coordinates = P(1);
-  if (coordinates == 0u) {
+  if (kCoordinates == 0u) {
     return StridedOffsets(row, 3u, P(2)).x + LOAD_INDEX(1, kIndexType, row, P(8)) * P(9);
   }
+  const uint coordinates = kCoordinates == kManyCoordinates ? P(1) : kCoordinates;
   uint place = 0u;
   for (uint d = 0u; d < coordinates; ++d) {
     uint size = P(8u + 2u * d);

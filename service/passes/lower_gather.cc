@@ -18,7 +18,8 @@ uint32_t Product(std::span<const uint32_t> sizes) {
   return product;
 }
 
-// How slices of `slice` neighbouring elements move: as words where they fill words.
+// How slices of `slice` neighbouring elements move: as words where they fill
+// words.
 struct SliceUnits {
   OperandDataType type;
   uint32_t slice;
@@ -46,7 +47,11 @@ void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
   parameters.push_back(0);
 }
 
-// {size, stride} of the first `coordinates` dimensions, strides counted in slices times `unit`.
+// Coordinates that kernels count by a constant, rather than in a loop.
+constexpr uint32_t kConstantCoordinatesMax = 4;
+
+// {size, stride} of the first `coordinates` dimensions, strides counted in
+// slices times `unit`.
 void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, uint32_t unit,
                        std::vector<uint32_t>& parameters) {
   std::vector<uint32_t> strides = PackedStrides(shape.subspan(0, coordinates));
@@ -56,8 +61,9 @@ void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, ui
   }
 }
 
-// The two calls that write `updates` into `result`, which already holds a copy of the input.
-// `places` counts where a slice can go, `rows` the slices; `rank` is STRIDED_RANK.
+// The two calls that write `updates` into `result`, which already holds a copy
+// of the input. `places` counts where a slice can go, `rows` the slices; `rank`
+// is STRIDED_RANK.
 void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, uint32_t rows,
                      uint32_t rank, const OperandDescriptor& places, LoweringBuilder& builder) {
   ValueId winners = builder.AddTemporary(places);
@@ -66,15 +72,19 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   clear.shader = ShaderId::kFillWords;
   clear.buffers = {{winners, true}};
   clear.parameters = {words, 0};
-  clear.invocations = words;
+  clear.invocations = StoreQuads(places);
   clear.cost = places.byte_length();
   builder.AddCall(std::move(clear));
 
   auto index_type = static_cast<uint32_t>(builder.descriptor(node.operands[1]).data_type());
   auto type = static_cast<uint32_t>(units.type);
+  constexpr uint32_t kManyCoordinates = 0xffffffff;
+  const uint32_t coordinates = prototype.parameters[1] <= kConstantCoordinatesMax
+                                   ? prototype.parameters[1]
+                                   : kManyCoordinates;
   LoweredCall elect = prototype;
   elect.shader = ShaderId::kScatter;
-  elect.specialization = {type, index_type, 0, rank};
+  elect.specialization = {type, index_type, 0, rank, coordinates};
   elect.buffers = {{node.operands[1], false}, {node.operands[2], false}, {winners, true}};
   elect.parameters[0] = rows;
   elect.invocations = rows;
@@ -83,7 +93,7 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
 
   LoweredCall write = std::move(prototype);
   write.shader = ShaderId::kScatter;
-  write.specialization = {type, index_type, 1, rank};
+  write.specialization = {type, index_type, 1, rank, coordinates};
   write.buffers = {{node.operands[1], false},
                    {node.operands[2], false},
                    {winners, false},
@@ -161,7 +171,8 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
   LoweredCall call;
   call.shader = ShaderId::kGatherNd;
   call.specialization = {static_cast<uint32_t>(units.type),
-                         static_cast<uint32_t>(indices.data_type()), units.quads};
+                         static_cast<uint32_t>(indices.data_type()), units.quads,
+                         coordinates <= kConstantCoordinatesMax ? coordinates : 0};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {count, coordinates, 0, 0};
   AppendDivisor(units.slice, call.parameters);
