@@ -1,17 +1,22 @@
 // Running sums along an axis (rows.glsl).
 //
 // Specialisation constants: 1 data type; 2 whether a workgroup shares a row, each invocation taking
-// one stretch of it; 3 whether sums leave out their own element; 4 whether they start at the end.
+// one stretch of it; 3 whether sums leave out their own element; 4 whether they start at the end; 5
+// whether elements are 32-bit and taken four at once: neighbours of a row that lies in one piece,
+// where rows are shared (then by turns, not in stretches), else of four neighbouring rows.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
+#include "workgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kByWorkgroup = 0u;
 layout(constant_id = 3) const uint kExclusive = 0u;
 layout(constant_id = 4) const uint kReversed = 0u;
+layout(constant_id = 5) const uint kByFour = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 uint Element(uint base, uint k) {
@@ -43,7 +48,104 @@ void ComputeStretch(uint base, uint first, uint end, VALUE sum) {
   }
 }
 
+#if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+const uint kFour = 4u;
+
+VALUE ElementOf(uvec4 quad, uint k) { return Decode(uvec2(quad[k], 0u), kType); }
+
+// Writes the sums of four rows, beginning with row `first`.
+void ComputeFourRows(uint first) {
+  uint base = RowBase(first);
+  VALUE sums[kFour];
+  [[unroll]] for (uint i = 0u; i < kFour; ++i) sums[i] = VALUE(0);
+  LONG_LOOP(k, 0u, P(1), 1u) {
+    uint at = Element(base, k) >> 2;
+    uvec4 quad = LOAD_QUAD(1, at);
+    uvec4 bits;
+    [[unroll]] for (uint i = 0u; i < kFour; ++i) {
+      VALUE next = sums[i] + ElementOf(quad, i);
+      bits[i] = Encode(kExclusive != 0u ? sums[i] : next, kType).x;
+      sums[i] = next;
+    }
+    STORE_QUAD(2, at, bits)
+  }
+}
+
+struct Totals {
+  VALUE before;  // Of the invocations before this one.
+  VALUE all;
+};
+
+Totals AddTotals(VALUE own) {
+  const uint lane = gl_LocalInvocationID.x;
+  const uint size = gl_WorkGroupSize.x;
+  Totals totals = Totals(VALUE(0), VALUE(0));
+  const VALUE zero = VALUE(0);
+  if (size == kSubgroupSize && size <= 16u) {
+    for (uint i = 0u; i < size; ++i) {
+      VALUE value = ValueOf(own, i);
+      totals.before += i < lane ? value : zero;
+      totals.all += value;
+    }
+    return totals;
+  }
+  stretch_sums[lane] = own;
+  barrier();
+  for (uint i = 0u; i < size; ++i) {
+    VALUE value = stretch_sums[i];
+    totals.before += i < lane ? value : zero;
+    totals.all += value;
+  }
+  barrier();
+  return totals;
+}
+
+// A row that lies in one piece: invocations take neighbouring quads by turns.
+void ComputeRowByFour(uint row) {
+  uint quads = P(1) / kFour;
+  uint base = row * quads;
+  VALUE sum = VALUE(0);
+  for (uint start = 0u; start < quads; start += gl_WorkGroupSize.x) {
+    uint turn = start + gl_LocalInvocationID.x;
+    bool inside = turn < quads;
+    uint k = min(turn, quads - 1u);
+    uint at = base + (kReversed != 0u ? quads - 1u - k : k);
+    uvec4 quad = LOAD_QUAD(1, at);
+    VALUE before[kFour];
+    VALUE own = VALUE(0);
+    VALUE elements[kFour];
+    [[unroll]] for (uint i = 0u; i < kFour; ++i) {
+      elements[i] = ElementOf(quad, kReversed != 0u ? kFour - 1u - i : i);
+      before[i] = own;
+      own += elements[i];
+    }
+    const VALUE zero = VALUE(0);
+    Totals totals = AddTotals(inside ? own : zero);
+    VALUE so_far = sum + totals.before;
+    uvec4 bits;
+    [[unroll]] for (uint i = 0u; i < kFour; ++i) {
+      VALUE result = so_far + before[i];
+      if (kExclusive == 0u) result += elements[i];
+      bits[kReversed != 0u ? kFour - 1u - i : i] = Encode(result, kType).x;
+    }
+    if (inside) STORE_QUAD(2, at, bits)
+    sum += totals.all;
+  }
+}
+#else
+void ComputeFourRows(uint first) {}
+void ComputeRowByFour(uint row) {}
+#endif
+
 void main() {
+  if (kByFour != 0u && kByWorkgroup != 0u) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByFour(row);
+    return;
+  }
+  if (kByFour != 0u) {
+    GRID_STRIDE_LOOP(four, P(0) / 4u) { ComputeFourRows(4u * four); }
+    return;
+  }
   uint axis = P(1);
   if (kByWorkgroup != 0u) {
     uint length = (axis + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;

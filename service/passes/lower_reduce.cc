@@ -300,13 +300,17 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
-  // Sharing a row reads it twice.
-  bool shares_row = view.axis >= 128 && view.rows < 64;
+  const bool quads = PerQuad(input.data_type()) == 4;
+  const bool along_row = quads && view.inner == 1 && view.axis % 4 == 0 && view.axis >= 32;
+  // Otherwise, sharing a row reads it twice.
+  const bool shares_row = along_row || (view.axis >= 128 && view.rows < 64);
+  const bool by_four = along_row || (quads && !shares_row && view.inner % 4 == 0);
   TRY(CheckLoops(view, shares_row, /*passes=*/2));
   LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
                                   node, view, shares_row);
   call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, attributes.exclusive,
-                         attributes.reversed};
+                         attributes.reversed, by_four};
+  if (by_four && !shares_row) SetRows(call, view.rows / 4, shares_row);
   builder.AddCall(std::move(call));
   return {};
 }

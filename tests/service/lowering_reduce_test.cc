@@ -449,6 +449,19 @@ TEST(LowerCumulativeSum, EveryTypeAndDirection_MatchesReference) {
   }
 }
 
+TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
+  for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    for (int choice = 0; choice < 4; ++choice) {
+      for (uint32_t length : {32u, 36u, 300u}) {
+        ExpectCumulativeSum(RandomTensor(type, {3, length}, length), 1, choice & 1, choice & 2);
+      }
+      for (uint32_t length : {1u, 7u, 9u, 40u}) {
+        ExpectCumulativeSum(RandomTensor(type, {2, length, 36}, length), 1, choice & 1, choice & 2);
+      }
+    }
+  }
+}
+
 TEST(LowerCumulativeSum, LongRows_MatchReference) {
   for (int choice = 0; choice < 4; ++choice) {
     ExpectCumulativeSum(RandomTensor(kFloat, {2, 3001}, 30), 1, choice & 1, choice & 2);
