@@ -61,8 +61,10 @@ std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
 
 // Whether a is one row, and each row of b, as it lies in memory, one column of it.
 bool IsGemv(const Product& product, webidl::OperandDataType type) {
-  return product.rows == 1 && !product.image && product.residual == kNoValue &&
-         !product.activation && CountMatrices(product) == 1 && product.a_strides.column == 1 &&
+  // The kernel adds one vector, and has no activations.
+  const bool has_one_addend = product.c == kNoValue || product.residual == kNoValue;
+  return product.rows == 1 && !product.image && has_one_addend && !product.activation &&
+         CountMatrices(product) == 1 && product.a_strides.column == 1 &&
          product.b_strides.row == 1 && product.b_strides.column == product.depth &&
          product.result_strides.column == 1 && product.c_strides.column <= 1 &&
          IsGemvDepth(type, product.depth);
@@ -72,10 +74,16 @@ Gemv MakeGemv(const Product& product) {
   Gemv gemv;
   gemv.x = product.a;
   gemv.depth = product.depth;
-  gemv.matrices = {
-      {product.b, product.c, product.c_strides.column, product.result, product.columns}};
   gemv.alpha = product.alpha;
-  gemv.beta = product.beta;
+  Gemv::Matrix matrix{.weights = product.b, .result = product.result, .rows = product.columns};
+  if (product.residual != kNoValue) {
+    matrix.addend = product.residual;
+  } else {
+    matrix.addend = product.c;
+    matrix.addend_stride = product.c_strides.column;
+    gemv.beta = product.beta;
+  }
+  gemv.matrices = {matrix};
   return gemv;
 }
 

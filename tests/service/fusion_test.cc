@@ -312,6 +312,19 @@ TEST_F(Fusion, ProductsOfOneRow_AreOneKernel) {
   }
 }
 
+TEST_F(Fusion, ProductOfOneRowWithResidual_IsOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand product = Project(net, net.In(type, {1, 64}), 48);
+      net.Out(Must(net.builder.Add(net.In(type, {1, 48}), product)));
+    });
+    ExpectKernels(1, [&](Net& net) {
+      Operand product = AddBias(net, Project(net, net.In(type, {1, 64}), 48));
+      net.Out(Must(net.builder.Add(product, net.In(type, {1, 48}))));
+    });
+  }
+}
+
 TEST_F(Fusion, ProductsOfMoreThanAKernelTakes_AreSeveralKernels) {
   ExpectKernels(2, [&](Net& net) {
     Operand x = net.In(kFloat, {1, 64});
