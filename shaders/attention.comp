@@ -7,7 +7,7 @@
 // numbered row by row; LINES of them make a tile, and a team of eight invocations computes a tile
 // against a stretch of keys, so that each key is loaded once a tile. An invocation holds every eighth
 // load of a line of q and of the result. It gets its share of the products of eight keys, and the
-// shares are added up crosswise, so that invocation i ends with the score of key i.
+// shares are added up so that invocation i ends with the score of key i.
 //
 // Parameters: 0 lines for each head of keys (0: no work); 1 heads of keys; 2 capacity; 3 loads (128
 // bits) of a head; 4..6 heads that share keys, as divisor; 7 splits; 8 fours of a row of q; 9 fours
@@ -81,8 +81,9 @@ float OfTeam(float x, uint lane) {
   return subgroupShuffle(x, (gl_SubgroupInvocationID & ~(kTeam - 1u)) + lane);
 }
 float TeamMax(float x) {
-  [[unroll]] for (uint bit = 1u; bit < kTeam; bit <<= 1) x = max(x, subgroupShuffleXor(x, bit));
-  return x;
+  float y = OfTeam(x, 0u);
+  [[unroll]] for (uint i = 1u; i < kTeam; ++i) y = max(y, OfTeam(x, i));
+  return y;
 }
 float TeamSum(float x) {
   [[unroll]] for (uint bit = 1u; bit < kTeam; bit <<= 1) x += subgroupShuffleXor(x, bit);
@@ -150,19 +151,16 @@ void StartLines(Tile tile) {
   }
 }
 
-// Adds up the shares that a team has of kGroup values crosswise: invocation i gets value i
-// modulo kGroup.
-float SumCrosswise(float x[kGroup]) {
-  [[unroll]] for (uint bit = 1u; bit < kGroup; bit <<= 1) {
-    bool upper = (gl_SubgroupInvocationID & bit) != 0u;
-    [[unroll]] for (uint i = 0u; i < kGroup; i += 2u * bit) {
-      float own = upper ? x[i + bit] : x[i];
-      float others = upper ? x[i] : x[i + bit];
-      x[i] = own + subgroupShuffleXor(others, bit);
-    }
+// Adds up the shares that a team has of kGroup values: invocation i gets value i modulo kGroup. By
+// fixed invocations: llvmpipe exchanges values crosswise one lane at a time.
+float SumShares(float x[kGroup]) {
+  float sum = 0.0;
+  [[unroll]] for (uint i = 0u; i < kGroup; ++i) {
+    float whole = OfTeam(x[i], 0u);
+    [[unroll]] for (uint j = 1u; j < kTeam; ++j) whole += OfTeam(x[i], j);
+    sum = (Lane() & (kGroup - 1u)) == i ? whole : sum;
   }
-  [[unroll]] for (uint bit = kGroup; bit < kTeam; bit <<= 1) x[0] += subgroupShuffleXor(x[0], bit);
-  return x[0];
+  return sum;
 }
 
 // One block of keys; `base` is the first load of the head's rows.
@@ -187,7 +185,7 @@ void AddBlock(Tile tile, uint first, uint base) {
     [[unroll]] for (uint t = 0u; t < kLines; ++t) {
       float x[kGroup];
       [[unroll]] for (uint g = 0u; g < kGroup; ++g) x[g] = shares[t * kGroup + g];
-      float score = SumCrosswise(x);
+      float score = SumShares(x);
       scores[t] = (Lane() & ~(kGroup - 1u)) == k ? score : scores[t];
     }
   }
