@@ -33,6 +33,13 @@ inline constexpr uint32_t kNameBytesMax = 512;
 inline constexpr uint32_t kLabelBytesMax = 512;
 // Inputs, or outputs, of one graph; a decoder of 80 layers has 160 caches on each side.
 inline constexpr uint32_t kGraphEndpointsMax = 1024;
+// Names of dynamic dimensions in one graph. Each takes a few more inferences of every operator.
+inline constexpr uint32_t kDynamicNamesMax = 8;
+// Contiguous runs of a transfer to or from a tensor of dynamic shape: each is a copy of its own.
+inline constexpr uint32_t kTransferRunsMax = 1u << 16;
+// Sizes of a dynamic graph for which a binding keeps what was lowered; lowering anew takes
+// milliseconds.
+inline constexpr uint32_t kVariantsPerBindingMax = 8;
 
 // --- The wire -----------------------------------------------------------------------------------
 // A frame carries a chunk of a graph or a small payload; bulk goes through the arenas.

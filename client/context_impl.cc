@@ -26,7 +26,7 @@ Result<OperandDescriptor> MakeDescriptor(OperandDataType data_type, const Shape&
 }  // namespace
 
 ipc::WireDescriptor ToWire(const OperandDescriptor& descriptor) {
-  return {descriptor.data_type(), {descriptor.shape().begin(), descriptor.shape().end()}};
+  return {descriptor.data_type(), descriptor.dimensions()};
 }
 
 Error AsCallersError(const Error& answer) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -53,7 +54,7 @@ size_t LargestList(const webidl::OperatorAttributes& attributes) {
     const auto note = [&largest](const auto& list) { largest = std::max(largest, list.size()); };
     if constexpr (std::is_same_v<Field, std::vector<uint32_t>> ||
                   std::is_same_v<Field, std::vector<float>> ||
-                  std::is_same_v<Field, std::vector<webidl::Dimension>>) {
+                  std::is_same_v<Field, webidl::Sizes>) {
       note(field);
     } else if constexpr (std::is_same_v<Field, std::variant<uint32_t, std::vector<uint32_t>>>) {
       if (const auto* list = std::get_if<std::vector<uint32_t>>(&field)) note(*list);
@@ -115,6 +116,7 @@ struct GraphBuilder::Impl {
   std::vector<SmallConstant> small_constants;
   std::vector<webidl::Operator> operators;
   std::map<std::string, uint32_t> input_names;
+  webidl::DimensionNames dimension_names;
   // Constants that are there already, by what they hold: made again they are the same operand.
   std::map<std::pair<Described, std::vector<std::byte>>, uint32_t> shared_bytes;
   std::map<std::pair<Described, FileRange>, uint32_t> shared_files;
@@ -184,6 +186,7 @@ struct GraphBuilder::Impl {
     return SendConstant(std::move(descriptor), builder, std::move(payload));
   }
 
+  Result<void> CheckNames(const std::vector<bool>& reached) const;
   Result<void> CheckOutputs(const std::vector<std::pair<std::string, uint32_t>>& outputs) const;
   std::vector<bool> Reach(const std::vector<std::pair<std::string, uint32_t>>& outputs) const;
   void SendInputs(ipc::Handle builder, const std::vector<uint32_t>& inputs_reached);
@@ -216,11 +219,14 @@ Result<Operand> GraphBuilder::Input(const std::string& name, OperandDataType dat
   TRY(impl_->CheckCanBuild());
   TRY(webidl::CheckInputName(name, impl_->input_names.contains(name)));
   TRY(CheckText("input's name", name, limits::kNameBytesMax));
+  // What fails declares no names.
+  webidl::DimensionNames names = impl_->dimension_names;
   ASSIGN_OR_RETURN(
       OperandDescriptor descriptor,
-      impl_->context->CheckDescriptor(OperandDescriptor::Create(data_type, dimensions)));
+      impl_->context->CheckDescriptor(OperandDescriptor::Create(data_type, dimensions, names)));
   ASSIGN_OR_RETURN(const uint32_t id, impl_->AddOperand(Impl::Origin::kInput, impl_->inputs.size(),
                                                         std::move(descriptor)));
+  impl_->dimension_names = std::move(names);
   impl_->inputs.push_back({id, name});
   impl_->input_names.emplace(name, id);
   return Operand(impl_->serial, id, impl_->Record(id).descriptor);
@@ -320,9 +326,9 @@ Result<std::vector<Operand>> GraphBuilder::AddOperator(webidl::OperatorKind kind
   INVALID_IF(LargestList(attributes) > limits::kAttributeListMax,
              "the elements ({}) of a list of {} exceed the limit ({})", LargestList(attributes),
              webidl::OperatorName(kind), limits::kAttributeListMax);
-  ASSIGN_OR_RETURN(
-      std::vector<OperandDescriptor> results,
-      webidl::InferOperator(kind, descriptors, attributes, label, impl_->context->limit_set()));
+  ASSIGN_OR_RETURN(std::vector<OperandDescriptor> results,
+                   webidl::InferOperator(kind, descriptors, attributes, label,
+                                         impl_->context->limit_set(), impl_->dimension_names));
   INVALID_IF(results.size() > limits::kOperandsPerOperatorMax,
              "the results ({}) of {} exceed the limit ({})", results.size(),
              webidl::OperatorName(kind), limits::kOperandsPerOperatorMax);
@@ -360,6 +366,20 @@ Result<void> GraphBuilder::Impl::CheckOutputs(
   for (const auto& [name, id] : outputs) {
     TRY(webidl::CheckOutput(name, Record(id).origin == Origin::kOperator));
     TRY(CheckText("output's name", name, limits::kNameBytesMax));
+  }
+  return {};
+}
+
+// Every size must follow from those of the inputs.
+Result<void> GraphBuilder::Impl::CheckNames(const std::vector<bool>& reached) const {
+  std::set<std::string> names;
+  for (const InputRecord& input : inputs) {
+    if (reached[input.operand]) {
+      webidl::AddDeterminedNames(*Record(input.operand).descriptor, names);
+    }
+  }
+  for (uint32_t id = 1; id <= operands.size(); ++id) {
+    if (reached[id]) TRY(webidl::CheckDetermined(*Record(id).descriptor, names));
   }
   return {};
 }
@@ -431,6 +451,7 @@ Future<std::shared_ptr<Graph>> GraphBuilder::Build(const NamedOperands& outputs)
       named.emplace_back(name, operand.id_);
     }
     TRY(impl_->CheckOutputs(named));
+    TRY(impl_->CheckNames(impl_->Reach(named)));
 
     // Endpoints go by name: Dispatch then compares them side by side with its sorted maps.
     const std::vector<bool> reached = impl_->Reach(named);

@@ -31,7 +31,9 @@ class GraphBuilder {
   Result<void> CheckCanBuild() const;
   // A named input; names are unique within the graph and not empty.
   Result<Operand> Input(const std::string& name, OperandDataType data_type, const Shape& shape);
-  // The same with dimensions that may be dynamic (extension; refused with NotSupported for now).
+  // The same with dimensions that may be dynamic (extension). A name has the same size, and bounds,
+  // wherever it stands; a dimension may also be a linear expression over names of inputs before,
+  // such as a result's ("past + seq"), with the bounds that follow from theirs.
   Result<Operand> Input(const std::string& name, OperandDataType data_type,
                         std::span<const webnnd::webidl::Dimension> dimensions);
   // Constant from bytes, copied at the call; sent to the service while the graph is being built.

@@ -18,6 +18,7 @@ using webnnd::webidl::Shape;
 class Operand {
  public:
   OperandDataType data_type() const { return descriptor_->data_type(); }
+  // Of dynamic dimensions the maximum; descriptor().dimensions() has them by name.
   const Shape& shape() const { return descriptor_->shape(); }
   const OperandDescriptor& descriptor() const { return *descriptor_; }
 

@@ -51,6 +51,12 @@ uint32_t BoundaryInteger(Random& random) {
   return kBoundaries[Below(random, std::size(kBoundaries))];
 }
 
+// Few names and bounds, so that many of a graph agree.
+webidl::DynamicDimension SmallDynamicDimension(Random& random) {
+  constexpr const char* kNames[] = {"n", "n", "m", "n + 1", "n + m", ""};
+  return {kNames[Below(random, std::size(kNames))], 1 + Below(random, 4), Below(random, 3)};
+}
+
 uint32_t SmallDimension(Random& random) {
   constexpr uint32_t kSizes[] = {1, 1, 1, 1, 2, 2, 3, 4, 6, 8};
   return kSizes[Below(random, std::size(kSizes))];
@@ -107,6 +113,16 @@ class Choices {
     if ((name == "axes" || name == "permutation") && OneIn(random_, 2)) {
       MakeAxes(list, /*all=*/name == "permutation");
     }
+  }
+  void SizeList(std::string_view name, webidl::Sizes& list) {
+    if (!Begins()) return;
+    std::vector<uint32_t> sizes;
+    MakeList(sizes, [&] { return MakeInteger(name); });
+    std::vector<Dimension> dimensions(sizes.begin(), sizes.end());
+    if (!dimensions.empty() && OneIn(random_, 4)) {
+      dimensions[Below(random_, dimensions.size())] = SmallDynamicDimension(random_);
+    }
+    list = webidl::Sizes(dimensions);
   }
   template <class T>
   void RealList(std::string_view, std::vector<T>& list) {
@@ -381,7 +397,7 @@ void MutateDimension(std::vector<Dimension>& dimensions, Random& random) {
       return;
     case 3:
       if (!dimensions.empty()) {
-        *at() = webidl::DynamicDimension{"n", 1 + Below(random, 4), Below(random, 3)};
+        *at() = SmallDynamicDimension(random);
       }
       return;
     case 4:

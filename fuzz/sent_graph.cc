@@ -44,6 +44,12 @@ struct AttributeBounds {
   void operator()(std::string_view, const std::vector<T>& list) {
     within = within && list.size() <= kListMax;
   }
+  void operator()(std::string_view, const webidl::Sizes& sizes) {
+    within = within && sizes.size() <= kListMax &&
+             std::all_of(sizes.dynamic.begin(), sizes.dynamic.end(), [](const auto& item) {
+               return IsShortText(item.dimension.name, limits::kNameBytesMax);
+             });
+  }
   template <class T>
   void operator()(std::string_view name, const std::optional<T>& field) {
     if (field) (*this)(name, *field);

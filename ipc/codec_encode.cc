@@ -73,6 +73,11 @@ template <class T>
 size_t FieldWords(const std::optional<T>& field) {
   return field ? FieldWords(*field) : 0;
 }
+size_t FieldWords(const webidl::Sizes& field) {
+  size_t words = ListWords(field.size(), 8 * kDimensionWords);
+  for (const webidl::Sizes::Item& item : field.dynamic) words += TextWords(item.dimension.name);
+  return words;
+}
 size_t FieldWords(const std::variant<uint32_t, std::vector<uint32_t>>& field) {
   const auto* list = std::get_if<1>(&field);
   return list != nullptr ? FieldWords(*list) : 0;

@@ -2,9 +2,12 @@
 #ifndef WEBNND_WEBIDL_GRAPH_ENDPOINTS_H_
 #define WEBNND_WEBIDL_GRAPH_ENDPOINTS_H_
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "webidl/operand_descriptor.h"
 
 namespace webnnd::webidl {
 
@@ -14,6 +17,28 @@ Status CheckInputName(const std::string& name, bool is_taken);
 // MLGraphBuilder.build(): a name that is not empty, for an operand that is neither an input nor a
 // constant (`is_result`).
 Status CheckOutput(const std::string& name, bool is_result);
+
+// An input or output in a dispatch.
+struct BoundEndpoint {
+  const std::string* name = nullptr;
+  const OperandDescriptor* descriptor = nullptr;  // The graph's.
+  const OperandDescriptor* tensor = nullptr;      // The tensor's, at its capacity.
+  const Shape* shape = nullptr;                   // The tensor's, as it is now.
+};
+
+// The names whose sizes a dispatch learns from such an input: its dimensions that are names alone.
+void AddDeterminedNames(const OperandDescriptor& input, std::set<std::string>& names);
+// Validation error where a dimension depends on a name that no input of the graph determines.
+Status CheckDetermined(const OperandDescriptor& operand, const std::set<std::string>& names);
+
+// "Validate tensors with descriptors" of the draft, and what the names of the inputs' dimensions
+// are: Validation error unless types and ranks are the graph's, numbers are equal, names are within
+// their bounds and have one value, and derived dimensions have what follows from those.
+Result<Assignment> CheckInputs(const std::vector<BoundEndpoint>& inputs);
+// The shapes that the outputs will have. Validation error unless types and ranks are the graph's
+// and the tensors have the capacity.
+Result<std::vector<Shape>> CheckOutputs(const std::vector<BoundEndpoint>& outputs,
+                                        const Assignment& sizes);
 
 }  // namespace webnnd::webidl
 

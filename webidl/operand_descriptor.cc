@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "webidl/checks.h"
 
 namespace webnnd::webidl {
@@ -61,30 +64,119 @@ Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
                   "the byte length of {}{} exceeds the maximum ({})",
                   webnnd::webidl::ToString(type), ShapeToString(shape), limits::kTensorBytesMax);
   }
+  return OfShape(type, {shape.begin(), shape.end()});
+}
+
+OperandDescriptor OperandDescriptor::OfShape(OperandDataType type, Shape shape) {
   OperandDescriptor descriptor;
   descriptor.data_type_ = type;
-  descriptor.shape_.assign(shape.begin(), shape.end());
-  descriptor.element_count_ = element_count;
-  descriptor.byte_length_ = (element_count * BitsPerElement(type) + 7) / 8;
+  descriptor.element_count_ = 1;
+  for (uint32_t size : shape) descriptor.element_count_ *= size;
+  descriptor.byte_length_ = (descriptor.element_count_ * BitsPerElement(type) + 7) / 8;
+  descriptor.shape_ = std::move(shape);
   return descriptor;
 }
 
 Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
                                                     std::span<const Dimension> dimensions) {
-  Shape shape;
   // Before the copy: whoever calls with a long list gets an error, not its memory back.
   TRY(CheckRank(dimensions.size()));
+  std::vector<LinearExpression> expressions;
   for (const Dimension& dimension : dimensions) {
     if (const auto* dynamic = std::get_if<DynamicDimension>(&dimension)) {
-      return NotSupportedError("the dynamic dimension ({}) is not supported yet", dynamic->name);
+      TRY(CheckDynamicDimension(*dynamic));
+      expressions.emplace_back(dynamic->name, SizeBounds{dynamic->min_size, dynamic->max_size});
+    } else {
+      expressions.emplace_back(int64_t{std::get<uint32_t>(dimension)});
     }
-    shape.push_back(std::get<uint32_t>(dimension));
   }
-  return Create(type, shape);
+  return Create(type, std::move(expressions));
+}
+
+Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
+                                                    std::span<const Dimension> dimensions,
+                                                    DimensionNames& names) {
+  TRY(CheckRank(dimensions.size()));
+  std::vector<LinearExpression> expressions;
+  for (const Dimension& dimension : dimensions) {
+    if (const auto* dynamic = std::get_if<DynamicDimension>(&dimension)) {
+      ASSIGN_OR_RETURN(LinearExpression expression, names.Declare(*dynamic));
+      expressions.push_back(std::move(expression));
+    } else {
+      expressions.emplace_back(int64_t{std::get<uint32_t>(dimension)});
+    }
+  }
+  return Create(type, std::move(expressions));
+}
+
+Result<OperandDescriptor> OperandDescriptor::Create(OperandDataType type,
+                                                    std::vector<LinearExpression> expressions) {
+  Shape capacity;
+  bool is_dynamic = false;
+  for (const LinearExpression& expression : expressions) {
+    is_dynamic = is_dynamic || !expression.is_constant();
+    INVALID_CHECK(16, !expression.is_constant() && expression.Min() < 0,
+                  "the dimension ({}) may be negative ({})", expression.ToString(),
+                  expression.Min());
+    // What is beyond 32 bits is beyond kDimensionMax in any case.
+    capacity.push_back(static_cast<uint32_t>(
+        std::clamp<int64_t>(expression.Max(), 0, std::numeric_limits<uint32_t>::max())));
+  }
+  if (is_dynamic && BitsPerElement(type) < 8) {
+    return NotSupportedError("dynamic dimensions of {} are not supported",
+                             webnnd::webidl::ToString(type));
+  }
+  ASSIGN_OR_RETURN(OperandDescriptor descriptor, Create(type, std::span<const uint32_t>(capacity)));
+  if (is_dynamic) {
+    descriptor.expressions_ =
+        std::make_shared<const std::vector<LinearExpression>>(std::move(expressions));
+  }
+  return descriptor;
+}
+
+std::vector<Dimension> OperandDescriptor::dimensions() const {
+  std::vector<Dimension> dimensions(shape_.begin(), shape_.end());
+  if (!is_dynamic()) return dimensions;
+  for (size_t axis = 0; axis < dimensions.size(); ++axis) {
+    const LinearExpression& expression = expressions()[axis];
+    if (expression.is_constant()) continue;
+    dimensions[axis] = DynamicDimension{expression.ToString(), shape_[axis],
+                                        static_cast<uint32_t>(expression.Min())};
+  }
+  return dimensions;
+}
+
+OperandDescriptor OperandDescriptor::At(const Assignment& sizes) const {
+  if (!is_dynamic()) return *this;
+  Shape shape;
+  for (size_t axis = 0; axis < shape_.size(); ++axis) {
+    const int64_t size = expressions()[axis].At(sizes);
+    CHECK(size >= 0 && size <= shape_[axis]);
+    shape.push_back(static_cast<uint32_t>(size));
+  }
+  return OfShape(data_type_, std::move(shape));
+}
+
+Result<OperandDescriptor> OperandDescriptor::Resized(std::span<const uint32_t> shape) const {
+  INVALID_CHECK(18, shape.size() != shape_.size(),
+                "the rank ({}) of the shape is not that of {} ({})", shape.size(), ToString(),
+                shape_.size());
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int64_t min = is_dynamic() ? expressions()[axis].Min() : shape_[axis];
+    INVALID_CHECK(19, shape[axis] < min || shape[axis] > shape_[axis],
+                  "dimension {} of the shape ({}) is not in the range of {} ({} to {})", axis,
+                  ShapeToString(shape), ToString(), min, shape_[axis]);
+  }
+  return OfShape(data_type_, {shape.begin(), shape.end()});
 }
 
 std::string OperandDescriptor::ToString() const {
-  return fmt::format("{}{}", webnnd::webidl::ToString(data_type_), ShapeToString(shape_));
+  std::vector<std::string> sizes;
+  for (size_t axis = 0; axis < shape_.size(); ++axis) {
+    sizes.push_back(is_dynamic() ? DisplayText(expressions()[axis].ToString())
+                                 : std::to_string(shape_[axis]));
+  }
+  return fmt::format("{}[{}]", webnnd::webidl::ToString(data_type_), fmt::join(sizes, ","));
 }
 
 std::string ShapeToString(std::span<const uint32_t> shape) {

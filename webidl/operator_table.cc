@@ -174,8 +174,9 @@ std::string OperatorPrefix(OperatorKind kind, const std::string& label) {
 
 Result<std::vector<OperandDescriptor>> InferOperator(
     OperatorKind kind, std::span<const OperandDescriptor* const> operands,
-    const OperatorAttributes& attributes, const std::string& label, LimitSet limits) {
-  return InferRow(GetOperatorRow(kind), operands, attributes, label, limits);
+    const OperatorAttributes& attributes, const std::string& label, LimitSet limits,
+    const DimensionNames& names) {
+  return InferRow(GetOperatorRow(kind), operands, attributes, label, limits, names);
 }
 
 }  // namespace webnnd::webidl

@@ -104,11 +104,12 @@ std::string OperatorPrefix(OperatorKind kind, const std::string& label);
 // Checks slot count, presence, data types and ranks against the row, then runs `infer`. The
 // descriptors of the results, or a Validation error that names argument and value, prefixed by the
 // label where there is one: "[my_label] add: ...". With LimitSet::kRequired the results are held to
-// the row too.
+// the row too. `names`: those that dynamic items of the attributes may use. What is dynamic among
+// the arguments makes dynamic results (dynamic_inference.h).
 Result<std::vector<OperandDescriptor>> InferOperator(
     OperatorKind kind, std::span<const OperandDescriptor* const> operands,
     const OperatorAttributes& attributes, const std::string& label,
-    LimitSet limits = LimitSet::kAllowed);
+    LimitSet limits = LimitSet::kAllowed, const DimensionNames& names = {});
 
 }  // namespace webnnd::webidl
 

@@ -252,7 +252,7 @@ webnnd::Result<Operand> GraphBuilder::Exp(const Operand& input, const OperatorOp
 }
 
 webnnd::Result<Operand> GraphBuilder::Expand(
-    const Operand& input, std::vector<uint32_t> new_shape, const OperatorOptions& options) {
+    const Operand& input, Sizes new_shape, const OperatorOptions& options) {
   const Operand* const slots[] = {&input};
   return Single(AddOperator(
       webnnd::webidl::OperatorKind::kExpand, slots,
@@ -843,7 +843,7 @@ webnnd::Result<Operand> GraphBuilder::Resample2d(
 }
 
 webnnd::Result<Operand> GraphBuilder::Reshape(
-    const Operand& input, std::vector<uint32_t> new_shape, const OperatorOptions& options) {
+    const Operand& input, Sizes new_shape, const OperatorOptions& options) {
   const Operand* const slots[] = {&input};
   return Single(AddOperator(
       webnnd::webidl::OperatorKind::kReshape, slots,
@@ -920,8 +920,7 @@ webnnd::Result<Operand> GraphBuilder::Sin(const Operand& input, const OperatorOp
 }
 
 webnnd::Result<Operand> GraphBuilder::Slice(
-    const Operand& input, std::vector<uint32_t> starts, std::vector<uint32_t> sizes,
-    const SliceOptions& options) {
+    const Operand& input, Sizes starts, Sizes sizes, const SliceOptions& options) {
   const Operand* const slots[] = {&input};
   return Single(AddOperator(
       webnnd::webidl::OperatorKind::kSlice, slots,
@@ -1009,7 +1008,7 @@ webnnd::Result<Operand> GraphBuilder::Tanh(const Operand& input, const OperatorO
 }
 
 webnnd::Result<Operand> GraphBuilder::Tile(
-    const Operand& input, std::vector<uint32_t> repetitions, const OperatorOptions& options) {
+    const Operand& input, Sizes repetitions, const OperatorOptions& options) {
   const Operand* const slots[] = {&input};
   return Single(AddOperator(
       webnnd::webidl::OperatorKind::kTile, slots,

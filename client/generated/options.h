@@ -15,7 +15,10 @@
 
 namespace webnn {
 
+using webnnd::webidl::Dimension;
+using webnnd::webidl::DynamicDimension;
 using webnnd::webidl::Number;
+using webnnd::webidl::Sizes;
 using webnnd::webidl::PowerPreference;
 using webnnd::webidl::InputOperandLayout;
 using webnnd::webidl::OperandDataType;

@@ -70,6 +70,12 @@ class Reader {
     Read(value, out.emplace());
   }
 
+  void Read(napi_value value, webnnd::webidl::Sizes& out) {
+    std::vector<webnnd::webidl::Dimension> dimensions;
+    Read(value, dimensions);
+    if (!failed_) out = webnnd::webidl::Sizes(dimensions);
+  }
+
   // A number or a list.
   template <class T>
   void Read(napi_value value, std::variant<T, std::vector<T>>& out) {

@@ -87,7 +87,7 @@ void Choose(Source& s, webidl::EluAttributes& a) {
 
 template <class Source>
 void Choose(Source& s, webidl::ExpandAttributes& a) {
-  s.IntegerList("newShape", a.new_shape);
+  s.SizeList("newShape", a.new_shape);
 }
 
 template <class Source>
@@ -210,7 +210,7 @@ void Choose(Source& s, webidl::Resample2dAttributes& a) {
 
 template <class Source>
 void Choose(Source& s, webidl::ReshapeAttributes& a) {
-  s.IntegerList("newShape", a.new_shape);
+  s.SizeList("newShape", a.new_shape);
 }
 
 template <class Source>
@@ -225,8 +225,8 @@ void Choose(Source& s, webidl::ScatterAttributes& a) {
 
 template <class Source>
 void Choose(Source& s, webidl::SliceAttributes& a) {
-  s.IntegerList("starts", a.starts);
-  s.IntegerList("sizes", a.sizes);
+  s.SizeList("starts", a.starts);
+  s.SizeList("sizes", a.sizes);
   if (s.Given("strides")) s.IntegerList("strides", a.strides.emplace());
 }
 
@@ -243,7 +243,7 @@ void Choose(Source& s, webidl::SplitAttributes& a) {
 
 template <class Source>
 void Choose(Source& s, webidl::TileAttributes& a) {
-  s.IntegerList("repetitions", a.repetitions);
+  s.SizeList("repetitions", a.repetitions);
 }
 
 template <class Source>

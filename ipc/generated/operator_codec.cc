@@ -36,6 +36,20 @@ void Encode(const std::vector<T>& list, Builder builder) {
   }
 }
 
+void Encode(const webidl::Dimension& dimension, wire::Dimension::Builder builder) {
+  if (const uint32_t* fixed = std::get_if<uint32_t>(&dimension)) return builder.setFixed(*fixed);
+  const auto& dynamic = std::get<webidl::DynamicDimension>(dimension);
+  auto group = builder.initDynamic();
+  group.setName(capnp::Text::Reader(dynamic.name.c_str(), dynamic.name.size()));
+  group.setMaxSize(dynamic.max_size);
+  group.setMinSize(dynamic.min_size);
+}
+
+void Encode(const webidl::Sizes& sizes, capnp::List<wire::Dimension>::Builder builder) {
+  const std::vector<webidl::Dimension> dimensions = sizes.dimensions();
+  for (uint32_t i = 0; i < builder.size(); ++i) Encode(dimensions[i], builder[i]);
+}
+
 void Encode(const webidl::Number& value, wire::Number::Builder builder) {
   if (const double* float64 = std::get_if<double>(&value)) {
     builder.setFloat64(*float64);
@@ -107,6 +121,35 @@ Result<std::string, BadMessage> DecodeText(capnp::Text::Reader reader, uint32_t 
   std::string text(reader.begin(), reader.size());
   if (!IsUtf8(text)) return MakeBadMessage("a text of {} bytes is not UTF-8", text.size());
   return text;
+}
+
+Result<webidl::Dimension, BadMessage> DecodeDimension(wire::Dimension::Reader reader) {
+  switch (reader.which()) {
+    case wire::Dimension::FIXED:
+      return webidl::Dimension(reader.getFixed());
+    case wire::Dimension::DYNAMIC: {
+      const auto group = reader.getDynamic();
+      webidl::DynamicDimension dynamic;
+      ASSIGN_OR_RETURN(dynamic.name, DecodeText(group.getName(), limits::kNameBytesMax));
+      dynamic.max_size = group.getMaxSize();
+      dynamic.min_size = group.getMinSize();
+      return webidl::Dimension(std::move(dynamic));
+    }
+    default:
+      return UnknownAlternative(reader.which());
+  }
+}
+
+Result<webidl::Sizes, BadMessage> DecodeSizes(capnp::List<wire::Dimension>::Reader reader) {
+  if (reader.size() > limits::kAttributeListMax) {
+    return ListTooLong(reader.size(), limits::kAttributeListMax);
+  }
+  webidl::Sizes sizes;
+  for (wire::Dimension::Reader wire_dimension : reader) {
+    ASSIGN_OR_RETURN(const webidl::Dimension dimension, DecodeDimension(wire_dimension));
+    sizes.Add(dimension);
+  }
+  return sizes;
 }
 
 uint32_t IdCount(const std::vector<uint32_t>& ids) {
@@ -748,7 +791,7 @@ Result<webidl::EluAttributes, BadMessage> Decode(
 Result<webidl::ExpandAttributes, BadMessage> Decode(
     wire::ExpandAttributes::Reader r) {
   webidl::ExpandAttributes a;
-  ASSIGN_OR_RETURN(a.new_shape, DecodeList<uint32_t>(r.getNewShape()));
+  ASSIGN_OR_RETURN(a.new_shape, DecodeSizes(r.getNewShape()));
   return a;
 }
 
@@ -1048,7 +1091,7 @@ Result<webidl::Resample2dAttributes, BadMessage> Decode(
 Result<webidl::ReshapeAttributes, BadMessage> Decode(
     wire::ReshapeAttributes::Reader r) {
   webidl::ReshapeAttributes a;
-  ASSIGN_OR_RETURN(a.new_shape, DecodeList<uint32_t>(r.getNewShape()));
+  ASSIGN_OR_RETURN(a.new_shape, DecodeSizes(r.getNewShape()));
   return a;
 }
 
@@ -1080,8 +1123,8 @@ Result<webidl::SliceAttributes, BadMessage> Decode(
     wire::SliceAttributes::Reader r) {
   using R = wire::SliceAttributes;
   webidl::SliceAttributes a;
-  ASSIGN_OR_RETURN(a.starts, DecodeList<uint32_t>(r.getStarts()));
-  ASSIGN_OR_RETURN(a.sizes, DecodeList<uint32_t>(r.getSizes()));
+  ASSIGN_OR_RETURN(a.starts, DecodeSizes(r.getStarts()));
+  ASSIGN_OR_RETURN(a.sizes, DecodeSizes(r.getSizes()));
   switch (auto field = r.getStrides(); field.which()) {
     case R::Strides::ABSENT:
       break;
@@ -1125,7 +1168,7 @@ Result<webidl::SplitAttributes, BadMessage> Decode(
 Result<webidl::TileAttributes, BadMessage> Decode(
     wire::TileAttributes::Reader r) {
   webidl::TileAttributes a;
-  ASSIGN_OR_RETURN(a.repetitions, DecodeList<uint32_t>(r.getRepetitions()));
+  ASSIGN_OR_RETURN(a.repetitions, DecodeSizes(r.getRepetitions()));
   return a;
 }
 
@@ -1336,17 +1379,7 @@ void EncodeDescriptor(webidl::OperandDataType data_type,
   CHECK(dimensions.size() <= kDimensionsMax);
   builder.setDataType(static_cast<wire::OperandDataType>(data_type));
   auto list = builder.initDimensions(static_cast<uint32_t>(dimensions.size()));
-  for (uint32_t i = 0; i < list.size(); ++i) {
-    if (const uint32_t* fixed = std::get_if<uint32_t>(&dimensions[i])) {
-      list[i].setFixed(*fixed);
-      continue;
-    }
-    const auto& dynamic = std::get<webidl::DynamicDimension>(dimensions[i]);
-    auto group = list[i].initDynamic();
-    group.setName(capnp::Text::Reader(dynamic.name.c_str(), dynamic.name.size()));
-    group.setMaxSize(dynamic.max_size);
-    group.setMinSize(dynamic.min_size);
-  }
+  for (uint32_t i = 0; i < list.size(); ++i) Encode(dimensions[i], list[i]);
 }
 
 Result<std::pair<webidl::OperandDataType, std::vector<webidl::Dimension>>, BadMessage>
@@ -1358,23 +1391,9 @@ DecodeDescriptor(wire::OperandDescriptor::Reader reader) {
   if (list.size() > kDimensionsMax) return ListTooLong(list.size(), kDimensionsMax);
   std::vector<webidl::Dimension> dimensions;
   dimensions.reserve(list.size());
-  for (wire::Dimension::Reader dimension : list) {
-    switch (dimension.which()) {
-      case wire::Dimension::FIXED:
-        dimensions.emplace_back(dimension.getFixed());
-        break;
-      case wire::Dimension::DYNAMIC: {
-        const auto group = dimension.getDynamic();
-        webidl::DynamicDimension dynamic;
-        ASSIGN_OR_RETURN(dynamic.name, DecodeText(group.getName(), limits::kNameBytesMax));
-        dynamic.max_size = group.getMaxSize();
-        dynamic.min_size = group.getMinSize();
-        dimensions.emplace_back(std::move(dynamic));
-        break;
-      }
-      default:
-        return UnknownAlternative(dimension.which());
-    }
+  for (wire::Dimension::Reader wire_dimension : list) {
+    ASSIGN_OR_RETURN(webidl::Dimension dimension, DecodeDimension(wire_dimension));
+    dimensions.push_back(std::move(dimension));
   }
   return std::pair(data_type, std::move(dimensions));
 }

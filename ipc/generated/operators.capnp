@@ -289,7 +289,7 @@ struct EluAttributes {
 }
 
 struct ExpandAttributes {
-  newShape @0 :List(UInt32);
+  newShape @0 :List(Dimension);
 }
 
 struct GatherAttributes {
@@ -431,7 +431,7 @@ struct Resample2dAttributes {
 }
 
 struct ReshapeAttributes {
-  newShape @0 :List(UInt32);
+  newShape @0 :List(Dimension);
 }
 
 struct ReverseAttributes {
@@ -446,8 +446,8 @@ struct ScatterAttributes {
 }
 
 struct SliceAttributes {
-  starts @0 :List(UInt32);
-  sizes @1 :List(UInt32);
+  starts @0 :List(Dimension);
+  sizes @1 :List(Dimension);
   strides :union {
     absent @2 :Void;
     value @3 :List(UInt32);
@@ -467,7 +467,7 @@ struct SplitAttributes {
 }
 
 struct TileAttributes {
-  repetitions @0 :List(UInt32);
+  repetitions @0 :List(Dimension);
 }
 
 struct TransposeAttributes {

@@ -64,6 +64,7 @@ struct Graph {
   std::vector<GraphConstant> constants;
   std::vector<Input> inputs;  // In the order of the tensors of a dispatch.
   std::vector<Output> outputs;
+  webidl::DimensionNames names;  // Of dynamic dimensions, all of them known from inputs.
 };
 
 // What the node is called in labels and errors.

@@ -1,6 +1,7 @@
 #include "service/graph/graph_assembler.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -57,7 +58,8 @@ Status AddNode(Assembly& assembly, webidl::Operator op) {
     descriptors.push_back(value == kNoValue ? nullptr : &assembly.graph.values[value].descriptor);
   }
   ASSIGN_OR_RETURN(std::vector<webidl::OperandDescriptor> results,
-                   webidl::InferOperator(node.kind, descriptors, node.attributes, node.label));
+                   webidl::InferOperator(node.kind, descriptors, node.attributes, node.label,
+                                         webidl::LimitSet::kAllowed, assembly.graph.names));
   INVALID_IF(results.size() != op.results.size(),
              "{}: the number of results ({}) is not what the operator has ({})",
              webidl::OperatorName(node.kind), op.results.size(), results.size());
@@ -110,6 +112,18 @@ Status AddOutputs(Assembly& assembly, const std::vector<ipc::GraphOutput>& outpu
     TRY(webidl::CheckOutput(output.name,
                             assembly.graph.values[value].kind == Value::Kind::kResult));
     assembly.graph.outputs.push_back({output.name, value});
+  }
+  return {};
+}
+
+// Every size must follow from those of the inputs.
+Status CheckNames(const Graph& graph, const std::vector<bool>& reached) {
+  std::set<std::string> names;
+  for (const Graph::Input& input : graph.inputs) {
+    webidl::AddDeterminedNames(graph.values[input.value].descriptor, names);
+  }
+  for (size_t value = 0; value < graph.values.size(); ++value) {
+    if (reached[value]) TRY(webidl::CheckDetermined(graph.values[value].descriptor, names));
   }
   return {};
 }
@@ -175,10 +189,13 @@ Result<Graph> GraphAssembler::Finish(const std::vector<uint32_t>& inputs,
   if (error_) return *std::move(error_);
   Assembly assembly;
   std::unordered_set<std::string> names;
+  // As they were made: a dimension may depend on those of inputs before.
+  std::stable_sort(inputs_.begin(), inputs_.end(),
+                   [](const auto& a, const auto& b) { return a.operand < b.operand; });
   for (PendingInput& input : inputs_) {
     TRY(webidl::CheckInputName(input.name, !names.insert(input.name).second));
-    auto descriptor =
-        webidl::OperandDescriptor::Create(input.descriptor.data_type, input.descriptor.dimensions);
+    auto descriptor = webidl::OperandDescriptor::Create(
+        input.descriptor.data_type, input.descriptor.dimensions, assembly.graph.names);
     if (!descriptor.ok()) {
       return std::move(descriptor).error().AddContext("adding the input \"" + input.name + "\"");
     }
@@ -197,7 +214,12 @@ Result<Graph> GraphAssembler::Finish(const std::vector<uint32_t>& inputs,
   TRY(AddOutputs(assembly, outputs));
   std::vector<bool> reached = FindReached(assembly.graph);
   TRY(OrderInputs(assembly, assembly.graph, reached, inputs));
+  TRY(CheckNames(assembly.graph, reached));
   DropUnreachedNodes(assembly.graph, reached);
+  if (!assembly.graph.names.symbols().empty()) {
+    return NotSupportedError("the dynamic dimension ({}) is not supported yet",
+                             assembly.graph.names.symbols().begin()->first);
+  }
   return std::move(assembly.graph);
 }
 

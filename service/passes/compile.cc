@@ -1,13 +1,16 @@
 #include "service/passes/compile.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/limits.h"
 #include "service/passes/fold_constants.h"
 #include "service/passes/fusion/fuse.h"
+#include "service/passes/graph_at.h"
 #include "service/passes/lower_macro.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
+#include "service/passes/strided_endpoints.h"
 
 namespace webnnd::service {
 
@@ -18,7 +21,7 @@ ValueId LoweringBuilder::AddTemporary(webidl::OperandDescriptor descriptor) {
 }
 
 void LoweringBuilder::AddAlias(ValueId result, ValueId source) {
-  CHECK(graph_.values[result].descriptor.byte_length() ==
+  CHECK(graph_.values[result].descriptor.byte_length() <=
         graph_.values[source].descriptor.byte_length());
   aliases_.push_back({result, source, calls_.size()});
 }
@@ -33,13 +36,27 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));
   }
-  if (options.fusion) Fuse(graph, options.fusions);
+  // What to fuse is seen once sizes are known.
+  if (options.fusion && !IsDynamic(graph)) Fuse(graph, options.fusions);
   return {};
+}
+
+Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,
+                                  const CompileOptions& options, const PlanOptions& plan_options) {
+  ASSIGN_OR_RETURN(Graph at, GraphAt(graph, sizes));
+  if (options.fusion) Fuse(at, options.fusions);
+  return PlanGraph(std::move(at), plan_options);
 }
 
 Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
   LoweringBuilder lowered(graph);
+  StridedEndpoints endpoints(graph, options, lowered);
+  TRY(endpoints.LowerInputs());
   for (const Node& node : graph.nodes) {
+    if (endpoints.IsAppend(node)) {
+      TRY(endpoints.LowerAppend(node));
+      continue;
+    }
     bool is_macro = !std::holds_alternative<std::monostate>(node.macro);
     LowerFunction lower = is_macro ? LowerMacro : GetLowering(node.kind);
     if (lower == nullptr) {
@@ -56,7 +73,15 @@ Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
       if (call.label.empty()) call.label = NodeName(node);
     }
   }
-  return PlanMemory(graph, std::move(lowered), options);
+  TRY(endpoints.LowerOutputs());
+  ASSIGN_OR_RETURN(CompiledGraph compiled, PlanMemory(graph, std::move(lowered), options));
+  // Through either of the two a plan refers to all of it.
+  for (const TensorAlias& alias : options.aliases) {
+    uint64_t& input = compiled.plan.input_bytes[alias.input];
+    uint64_t& output = compiled.plan.output_bytes[alias.output];
+    input = output = std::max(input, output);
+  }
+  return compiled;
 }
 
 Result<CompiledGraph> CompileGraph(Graph graph, const CompileOptions& options,

@@ -33,6 +33,10 @@ struct CompileOptions {
 struct PlanOptions {
   // Each input and each output at most once; the two of an alias have the same byte length.
   std::vector<TensorAlias> aliases;
+  // Shapes with whose strides the tensors of inputs and outputs lie, at least as large as theirs;
+  // or all empty: as they are. Those of an alias are the same.
+  std::vector<webidl::Shape> input_capacities;
+  std::vector<webidl::Shape> output_capacities;
   // Not 0: every intermediate has memory of its own with so many bytes behind it that no kernel may
   // touch. For tests, which look whether one did.
   uint64_t guard_bytes = 0;
@@ -46,6 +50,11 @@ struct CompiledGraph {
 
 // The part that no plan differs in: folds constants and fuses operators.
 Status OptimizeGraph(Graph& graph, const CompileOptions& options);
+
+// A graph with dynamic dimensions where they have these sizes (service/passes/graph_at.h); of the
+// options only fusion counts.
+Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,
+                                  const CompileOptions& options, const PlanOptions& plan_options);
 
 // NotSupported when an operator has no kernel. The graph is consumed.
 Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "webidl/dynamic_inference.h"
+
 namespace webnnd::service {
 namespace {
 
@@ -40,6 +42,11 @@ class Folder {
     if (node.kind == OperatorKind::kDequantizeLinear) return false;
     // Split of a constant is rare.
     if (node.results.size() != 1) return false;
+    // Of what depends on sizes there is one for each.
+    if (graph_.values[node.results[0]].descriptor.is_dynamic() ||
+        webidl::HasDynamicItems(node.attributes)) {
+      return false;
+    }
     uint64_t operand_bytes = 0;
     for (ValueId value : node.operands) {
       if (value == kNoValue) continue;

@@ -47,7 +47,8 @@ class LoweringBuilder {
   ValueId AddTemporary(webidl::OperandDescriptor descriptor);
   void AddCall(LoweredCall call) { calls_.push_back(std::move(call)); }
   // Declares that `result` has the bytes of `source` in the same order (reshape, identity): no
-  // kernel runs where the planner can give both the same memory; else it inserts a copy.
+  // kernel runs where the planner can give both the same memory; else it inserts a copy. `source`
+  // may have more bytes behind.
   void AddAlias(ValueId result, ValueId source);
 
   // Declares that `result` begins as the bytes of `source`, some of which the calls that are added

@@ -155,6 +155,9 @@ namespace {
 std::optional<Error> SetDescriptor(TensorObject& tensor, const ipc::WireDescriptor& descriptor) {
   auto checked = webidl::OperandDescriptor::Create(descriptor.data_type, descriptor.dimensions);
   if (!checked.ok()) return std::move(checked).error();
+  if (checked->is_dynamic()) {
+    return NotSupportedError("the dynamic tensor ({}) is not supported yet", checked->ToString());
+  }
   tensor.descriptor = std::move(checked).value();
   return std::nullopt;
 }

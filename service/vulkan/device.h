@@ -103,6 +103,11 @@ class Binding {
 // The ordered work of one context: one timeline semaphore. Used by one thread at a time; callbacks
 // run on the device's completion thread, in order, and must not block. What is recorded keeps its
 // buffers alive until it has run.
+struct ByteRange {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
 class Timeline {
  public:
   virtual ~Timeline() = default;
@@ -110,15 +115,27 @@ class Timeline {
 
   // Sets all bytes to zero.
   virtual Status Clear(std::shared_ptr<Buffer> buffer) = 0;
-  // Writes [offset, offset + bytes): `fill` is called at once with staging memory of that size
-  // (possibly in pieces, in order) and fills it. Its error is passed on and nothing is written
-  // then.
+  // Writes the ranges, which do not overlap, with bytes that follow on each other: `fill` is called
+  // at once with staging memory for them (possibly in pieces, in order; `offset` counts from the
+  // first byte) and fills it. Its error is passed on and nothing is written then.
   using FillFunction = std::function<Status(uint64_t offset, std::span<std::byte> staging)>;
-  virtual Status Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
+  virtual Status Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
                        const FillFunction& fill) = 0;
-  // Copies the first `bytes` bytes out; `done` gets them (valid during the call), or DeviceLost.
+  Status Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
+               const FillFunction& fill) {
+    const ByteRange range{offset, bytes};
+    return Write(std::move(buffer), {&range, 1}, fill);
+  }
+  // Copies the ranges out; `done` gets their bytes one after the other (valid during the call), or
+  // DeviceLost.
   using ReadFunction = std::function<void(Result<std::span<const std::byte>>)>;
-  virtual Status Read(std::shared_ptr<Buffer> buffer, uint64_t bytes, ReadFunction done) = 0;
+  virtual Status Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
+                      ReadFunction done) = 0;
+  // The first `bytes` bytes.
+  Status Read(std::shared_ptr<Buffer> buffer, uint64_t bytes, ReadFunction done) {
+    const ByteRange range{0, bytes};
+    return Read(std::move(buffer), {&range, 1}, std::move(done));
+  }
   virtual Status Dispatch(std::shared_ptr<Binding> binding) = 0;
   // Runs `done` on the completion thread after all that was recorded before it (false: device
   // lost).

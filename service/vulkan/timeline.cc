@@ -60,43 +60,72 @@ Status TimelineImpl::Clear(std::shared_ptr<Buffer> buffer) {
   return {};
 }
 
-Status TimelineImpl::Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
+Result<uint64_t> TimelineImpl::AddRanges(const BufferImpl& buffer,
+                                         std::span<const ByteRange> ranges) {
+  uint64_t sum = 0;
+  for (const ByteRange& range : ranges) {
+    const std::optional<uint64_t> end = CheckedAdd(range.offset, range.bytes);
+    if (!end || *end > buffer.bytes()) {
+      return InternalError("the range ({} + {}) is not inside the buffer ({} bytes)", range.offset,
+                           range.bytes, buffer.bytes());
+    }
+    sum += range.bytes;
+  }
+  return sum;
+}
+
+Status TimelineImpl::Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
                            const FillFunction& fill) {
   TRY(CheckUsable());
   ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> own, device_->Own(buffer));
-  const std::optional<uint64_t> end = CheckedAdd(offset, bytes);
-  if (!end || *end > own->bytes()) {
-    return InternalError("the range to write is not inside the buffer ({} + {} of {} bytes)",
-                         offset, bytes, own->bytes());
-  }
+  ASSIGN_OR_RETURN(const uint64_t bytes, AddRanges(*own, ranges));
   if (bytes == 0) return {};
   // Nothing recorded touches it yet, so that this write comes before whatever will: no copy.
   if (own->mapped() != nullptr && !own->is_shared_with_device()) {
-    return fill(0, {own->mapped() + offset, bytes});
+    uint64_t done = 0;
+    for (const ByteRange& range : ranges) {
+      TRY(fill(done, {own->mapped() + range.offset, range.bytes}));
+      done += range.bytes;
+    }
+    return {};
   }
   ASSIGN_OR_RETURN(std::shared_ptr<StagingLease> staging, TakeStaging(bytes));
   TRY(fill(0, {staging->buffer().mapped(), bytes}));
   ASSIGN_OR_RETURN(VkCommandBuffer commands, OpenTransient(*own, bytes));
-  const VkBufferCopy region{staging->buffer().offset(), own->offset() + offset, bytes};
-  vkCmdCopyBuffer(commands, staging->buffer().handle(), own->handle(), 1, &region);
+  std::vector<VkBufferCopy> regions;
+  uint64_t done = 0;
+  for (const ByteRange& range : ranges) {
+    if (range.bytes == 0) continue;
+    regions.push_back(
+        {staging->buffer().offset() + done, own->offset() + range.offset, range.bytes});
+    done += range.bytes;
+  }
+  vkCmdCopyBuffer(commands, staging->buffer().handle(), own->handle(),
+                  static_cast<uint32_t>(regions.size()), regions.data());
   batch().keep_alive.push_back(std::move(own));
   batch().keep_alive.push_back(std::move(staging));
   return {};
 }
 
-Status TimelineImpl::Read(std::shared_ptr<Buffer> buffer, uint64_t bytes, ReadFunction done) {
+Status TimelineImpl::Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
+                          ReadFunction done) {
   TRY(CheckUsable());
   ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> own, device_->Own(buffer));
-  if (bytes > own->bytes()) {
-    return InternalError("the range to read is not inside the buffer ({} of {} bytes)", bytes,
-                         own->bytes());
-  }
+  ASSIGN_OR_RETURN(const uint64_t bytes, AddRanges(*own, ranges));
   std::shared_ptr<StagingLease> staging;
   if (bytes != 0) {
     ASSIGN_OR_RETURN(staging, TakeStaging(bytes));
     ASSIGN_OR_RETURN(VkCommandBuffer commands, OpenTransient(*own, bytes));
-    const VkBufferCopy region{own->offset(), staging->buffer().offset(), bytes};
-    vkCmdCopyBuffer(commands, own->handle(), staging->buffer().handle(), 1, &region);
+    std::vector<VkBufferCopy> regions;
+    uint64_t copied = 0;
+    for (const ByteRange& range : ranges) {
+      if (range.bytes == 0) continue;
+      regions.push_back(
+          {own->offset() + range.offset, staging->buffer().offset() + copied, range.bytes});
+      copied += range.bytes;
+    }
+    vkCmdCopyBuffer(commands, own->handle(), staging->buffer().handle(),
+                    static_cast<uint32_t>(regions.size()), regions.data());
     open_reads_ = true;
     batch().keep_alive.push_back(std::move(own));
     batch().keep_alive.push_back(staging);

@@ -28,9 +28,12 @@ class TimelineImpl : public Timeline {
   Status Prepare();
 
   Status Clear(std::shared_ptr<Buffer> buffer) override;
-  Status Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
+  using Timeline::Read;
+  using Timeline::Write;
+  Status Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
                const FillFunction& fill) override;
-  Status Read(std::shared_ptr<Buffer> buffer, uint64_t bytes, ReadFunction done) override;
+  Status Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
+              ReadFunction done) override;
   Status Dispatch(std::shared_ptr<Binding> binding) override;
   Status Notify(std::function<void(bool ok)> done) override;
   Status Flush() override;
@@ -52,6 +55,8 @@ class TimelineImpl : public Timeline {
 
   Batch& batch() { return batches_.back(); }
   Status CheckUsable() const;
+  // The bytes of all ranges together, each of which is inside the buffer.
+  static Result<uint64_t> AddRanges(const BufferImpl& buffer, std::span<const ByteRange> ranges);
   Result<std::shared_ptr<StagingLease>> TakeStaging(uint64_t bytes);
   // The transient command buffer, open, with a barrier behind what touched `buffer` before.
   Result<VkCommandBuffer> OpenTransient(BufferImpl& buffer, uint64_t cost);

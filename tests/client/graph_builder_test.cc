@@ -1,5 +1,6 @@
 #include "client/graph_builder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +16,10 @@ namespace webnn::test {
 namespace {
 
 namespace limits = webnnd::limits;
+using testing::HasSubstr;
 using webnnd::UniqueFd;
+using webnnd::webidl::Dimension;
+using webnnd::webidl::DynamicDimension;
 using webnnd::webidl::OperatorKind;
 
 class GraphBuilderTest : public ClientTest {
@@ -154,11 +158,58 @@ TEST_F(GraphBuilderTest, InputThatBreaksARule_IsRefused) {
   EXPECT_TRUE(builder_->Input("y", OperandDataType::kFloat32, {4}).ok());
 }
 
-TEST_F(GraphBuilderTest, DynamicInput_IsNotSupported) {
-  const std::vector<webnnd::webidl::Dimension> dimensions = {
-      webnnd::webidl::DynamicDimension{"length", 128, 1}};
-  EXPECT_EQ(ErrorOf(builder_->Input("x", OperandDataType::kFloat32, dimensions)).cause(),
-            Cause::kNotSupported);
+// --- Dynamic dimensions -------------------------------------------------------------------------
+
+TEST_F(GraphBuilderTest, DynamicDimensions_FlowThroughOperatorsAndBack) {
+  const DynamicDimension past{"past", 96, 0}, seq{"seq", 32, 1};
+  auto old = builder_->Input("old", OperandDataType::kFloat32, std::vector<Dimension>{past, 4u});
+  auto added = builder_->Input("new", OperandDataType::kFloat32, std::vector<Dimension>{seq, 4u});
+  auto whole = builder_->Concat({*old, *added}, 0);
+  ASSERT_TRUE(whole.ok());
+  const std::vector<Dimension> dimensions = whole->descriptor().dimensions();
+  EXPECT_EQ(dimensions, (std::vector<Dimension>{DynamicDimension{"past + seq", 128, 1}, 4u}));
+  auto reshaped =
+      builder_->Reshape(*whole, webnn::Sizes(std::vector<Dimension>{2u, dimensions[0], 2u}));
+  ASSERT_TRUE(reshaped.ok()) << reshaped.error().message();
+  EXPECT_EQ(reshaped->descriptor().ToString(), "float32[2,past + seq,2]");
+  // A graph's input may have it too.
+  auto mask = builder_->Input("mask", OperandDataType::kFloat32,
+                              std::vector<Dimension>{seq, dimensions[0]});
+  EXPECT_EQ(mask->descriptor().ToString(), "float32[seq,past + seq]");
+}
+
+TEST_F(GraphBuilderTest, DynamicDimensionsThatDisagree_AreRefused) {
+  const auto refused = [&](const std::string& name, const Dimension& dimension) {
+    return ErrorOf(
+               builder_->Input(name, OperandDataType::kFloat32, std::vector<Dimension>{dimension}))
+        .message();
+  };
+  ASSERT_TRUE(builder_
+                  ->Input("x", OperandDataType::kFloat32,
+                          std::vector<Dimension>{DynamicDimension{"seq", 32, 1}})
+                  .ok());
+  EXPECT_EQ(refused("y", DynamicDimension{"seq", 33, 1}),
+            "the dimension (seq) is given as 1 to 33, where elsewhere it is 1 to 32");
+  EXPECT_THAT(refused("y", DynamicDimension{"", 33, 1}), HasSubstr("has no name"));
+  EXPECT_THAT(refused("y", DynamicDimension{"past + seq", 33, 1}),
+              HasSubstr("names a dimension (past) that no input has"));
+  // What failed declared nothing.
+  EXPECT_EQ(refused("", DynamicDimension{"other", 4, 1}), "an input's name is empty");
+  EXPECT_TRUE(builder_
+                  ->Input("y", OperandDataType::kFloat32,
+                          std::vector<Dimension>{DynamicDimension{"other", 8, 2}})
+                  .ok());
+}
+
+TEST_F(GraphBuilderTest, DimensionThatNoReachedInputHas_IsRefusedByBuild) {
+  auto x = builder_->Input("x", OperandDataType::kFloat32,
+                           std::vector<Dimension>{DynamicDimension{"seq", 32, 1}});
+  auto one = builder_->Constant(OperandDataType::kFloat32, Shape{1}, Pattern(4));
+  auto many = builder_->Expand(*one, webnn::Sizes(x->descriptor().dimensions()));
+  ASSERT_TRUE(many.ok()) << many.error().message();
+  auto graph = builder_->Build({{"out", *many}});
+  EXPECT_EQ(ErrorOf(ml_->Wait(graph)).message(),
+            "the dimension (seq) is that of no input of the graph");
 }
 
 // --- Constants ----------------------------------------------------------------------------------

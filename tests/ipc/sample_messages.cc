@@ -42,6 +42,11 @@ class Filler {
     field.resize(filling_ == Filling::kEmpty ? 0 : 2);
     for (T& value : field) Fill(value);
   }
+  void Fill(webidl::Sizes& field) {
+    if (filling_ == Filling::kEmpty) return;
+    field = webidl::Sizes(std::vector<webidl::Dimension>{
+        ++counter_, webidl::DynamicDimension{"past + séq", ++counter_, 1}, 0xffffffffu});
+  }
   template <class T>
   void Fill(std::optional<T>& field) {
     Fill(field.emplace());

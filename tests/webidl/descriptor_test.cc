@@ -120,11 +120,52 @@ TEST(OperandDescriptor, FixedDimensions_EqualTheShape) {
   EXPECT_FALSE(CreateFrom(OperandDataType::kInt8, {0u}).ok());
 }
 
-TEST(OperandDescriptor, DynamicDimension_IsNotSupportedByName) {
-  const auto result = CreateFrom(OperandDataType::kInt8, {2u, DynamicDimension{"past", 8}});
+TEST(OperandDescriptor, DynamicDimensions_AreTheirCapacity) {
+  const auto result = CreateFrom(OperandDataType::kInt8, {2u, DynamicDimension{"past", 8, 0}, 3u});
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->is_dynamic());
+  EXPECT_EQ(result->shape(), (Shape{2, 8, 3}));
+  EXPECT_EQ(result->byte_length(), 48u);
+  EXPECT_EQ(result->ToString(), "int8[2,past,3]");
+  EXPECT_EQ(result->dimensions(), (std::vector<Dimension>{2u, DynamicDimension{"past", 8, 0}, 3u}));
+  EXPECT_NE(*result, *Create(OperandDataType::kInt8, {2, 8, 3}));
+  EXPECT_EQ(result->AtCapacity(), *Create(OperandDataType::kInt8, {2, 8, 3}));
+}
+
+TEST(OperandDescriptor, DynamicDimensionsAtSizes_AreNumbersThatMayBeZero) {
+  const auto result = CreateFrom(OperandDataType::kInt8, {2u, DynamicDimension{"past", 8, 0}});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->At({{"past", 5}}), *Create(OperandDataType::kInt8, {2, 5}));
+  EXPECT_EQ(result->At({{"past", 0}}).byte_length(), 0u);
+}
+
+TEST(OperandDescriptor, ResizeWithinBounds_IsTheShape) {
+  const auto capacity = CreateFrom(OperandDataType::kInt8, {2u, DynamicDimension{"past", 8, 1}});
+  ASSERT_TRUE(capacity.ok());
+  EXPECT_EQ(*capacity->Resized(Shape{2, 5}), *Create(OperandDataType::kInt8, {2, 5}));
+  EXPECT_EQ(capacity->Resized(Shape{2, 9}).error().message(),
+            "dimension 1 of the shape ([2,9]) is not in the range of int8[2,past] (1 to 8)");
+  EXPECT_FALSE(capacity->Resized(Shape{2, 0}).ok());
+  EXPECT_FALSE(capacity->Resized(Shape{1, 5}).ok());
+  EXPECT_THAT(capacity->Resized(Shape{5}).error().message(), HasSubstr("rank (1)"));
+}
+
+TEST(OperandDescriptor, DynamicDimensionsThatAreUnnamedUnboundedOrTooLarge_AreRefused) {
+  const auto message = [](DynamicDimension dimension) {
+    const auto result = CreateFrom(OperandDataType::kFloat32, {2u, std::move(dimension)});
+    return result.ok() ? "" : result.error().message();
+  };
+  EXPECT_THAT(message({"", 8}), HasSubstr("(of at most 8) has no name"));
+  EXPECT_THAT(message({"n", 0, 0}), HasSubstr("maxSize (0)"));
+  EXPECT_THAT(message({"n", 0x80000000u}), HasSubstr("maxSize (2147483648)"));
+  EXPECT_THAT(message({"n", 8, 9}), HasSubstr("minSize (9)"));
+  EXPECT_THAT(message({"n", 0x7fffffffu}), HasSubstr("byte length"));
+}
+
+TEST(OperandDescriptor, DynamicDimensionsOfPackedTypes_AreNotSupported) {
+  const auto result = CreateFrom(OperandDataType::kInt4, {DynamicDimension{"n", 8}});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
-  EXPECT_THAT(result.error().message(), HasSubstr("(past)"));
 }
 
 TEST(OperandDescriptor, DimensionsBeyondTheRank_AreRefused) {

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "webidl/dimension.h"
+
 namespace webnnd::webidl {
 
 // MLNumber: a bigint arrives as int64_t or uint64_t, whichever holds it.
@@ -338,7 +340,7 @@ struct EluAttributes {
 
 // Attributes of expand.
 struct ExpandAttributes {
-  std::vector<uint32_t> new_shape;
+  Sizes new_shape;
 
   friend bool operator==(const ExpandAttributes&, const ExpandAttributes&) = default;
 };
@@ -489,7 +491,7 @@ struct Resample2dAttributes {
 
 // Attributes of reshape.
 struct ReshapeAttributes {
-  std::vector<uint32_t> new_shape;
+  Sizes new_shape;
 
   friend bool operator==(const ReshapeAttributes&, const ReshapeAttributes&) = default;
 };
@@ -510,8 +512,8 @@ struct ScatterAttributes {
 
 // Attributes of slice.
 struct SliceAttributes {
-  std::vector<uint32_t> starts;
-  std::vector<uint32_t> sizes;
+  Sizes starts;
+  Sizes sizes;
   std::optional<std::vector<uint32_t>> strides;
 
   friend bool operator==(const SliceAttributes&, const SliceAttributes&) = default;
@@ -534,7 +536,7 @@ struct SplitAttributes {
 
 // Attributes of tile.
 struct TileAttributes {
-  std::vector<uint32_t> repetitions;
+  Sizes repetitions;
 
   friend bool operator==(const TileAttributes&, const TileAttributes&) = default;
 };

@@ -42,7 +42,10 @@ export function clientOptions(model) {
 
 namespace webnn {
 
+using webnnd::webidl::Dimension;
+using webnnd::webidl::DynamicDimension;
 using webnnd::webidl::Number;
+using webnnd::webidl::Sizes;
 ${model.enums.map(({ idl }) => `using webnnd::webidl::${enumName(idl)};`).join('\n')}
 
 // Members without a default may stay absent; an absent list is not an empty one. \`label\` names
@@ -108,7 +111,7 @@ function slotExpressions(operator) {
 function attributesExpression(operator) {
   if (operator.attributes === 'NoAttributes') return 'webnnd::webidl::NoAttributes{}';
   const positional = operator.positionalAttributes.map(({ name, type }) => {
-    const byMove = ['sequence', 'union', 'number', 'string'].includes(type.kind);
+    const byMove = ['sequence', 'sizes', 'union', 'number', 'string'].includes(type.kind);
     return `          .${snake(name)} = ${byMove ? `std::move(${snake(name)})` : snake(name)},\n`;
   });
   const members = operator.optionAttributes.map(

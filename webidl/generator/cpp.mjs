@@ -33,6 +33,7 @@ const SCALARS = {
 export function cppType(type) {
   if (SCALARS[type.kind]) return SCALARS[type.kind];
   if (type.kind === 'enum') return enumName(type.idl);
+  if (type.kind === 'sizes') return 'Sizes';
   if (type.kind === 'sequence') return `std::vector<${cppType(type.of[0])}>`;
   if (type.kind === 'union') return `std::variant<${type.of.map(cppType).join(', ')}>`;
   throw new GeneratorError(`type without a C++ form (${type.kind} ${type.idl ?? ''})`);

@@ -17,6 +17,7 @@ function choice(type) {
       const { method, more } = choice(type.of[0]);
       return { method: `${method}List`, more };
     }
+    case 'sizes': return { method: 'SizeList' };
     case 'union': return { method: 'OneOf' };
     default: throw new GeneratorError(`type without a production (${type.kind})`);
   }

@@ -14,6 +14,7 @@ const NAMES = {
 function typeText(type) {
   const range = type.enforceRange ? '[EnforceRange] ' : '';
   if (type.kind === 'union') return `(${type.of.map(typeText).join(' or ')})`;
+  if (type.kind === 'sizes') return `sequence<${typeText(type.of[0])}>`;
   if (type.of) return `${type.kind}<${type.of.map(typeText).join(', ')}>`;
   const name = type.idl ?? NAMES[type.kind];
   if (!name) throw new GeneratorError(`type without a name (${type.kind})`);

@@ -69,7 +69,8 @@ function typeExpression(type) {
     case 'interface': return `idl.interfaceType('${type.idl}')`;
     case 'foreign': return type.idl === 'AllowSharedBufferSource' ? 'idl.allowSharedBufferSource'
       : `idl.foreign('${type.idl}')`;
-    case 'sequence': return `idl.sequence(${typeExpression(type.of[0])})`;
+    case 'sequence':
+    case 'sizes': return `idl.sequence(${typeExpression(type.of[0])})`;
     case 'record': return `idl.record(${type.of.map(typeExpression).join(', ')})`;
     case 'union': return `idl.union(${type.of.map(typeExpression).join(', ')})`;
     default: throw new GeneratorError(`type without a converter (${type.kind} ${type.idl ?? ''})`);
@@ -188,7 +189,8 @@ function typescriptType(type, isResult = false) {
   if (TYPESCRIPT[type.kind]) return TYPESCRIPT[type.kind];
   const inner = (type.of ?? []).map((part) => typescriptType(part, isResult));
   switch (type.kind) {
-    case 'sequence': return isResult ? `${grouped(inner[0])}[]` : `Iterable<${inner[0]}>`;
+    case 'sequence':
+    case 'sizes': return isResult ? `${grouped(inner[0])}[]` : `Iterable<${inner[0]}>`;
     case 'FrozenArray': return `readonly ${inner[0]}[]`;
     case 'Promise': return `Promise<${inner[0] === 'undefined' ? 'void' : inner[0]}>`;
     case 'record': return `Record<string, ${inner[1]}>`;

@@ -42,6 +42,9 @@ function checkExtendedAttributes(node, where) {
 const isRanged = (node) =>
   node.extAttrs.some((attribute) => attribute.name === 'EnforceRange');
 
+const isDimension = (type) => type.kind === 'union' && type.of.length === 2 &&
+  type.of[0].kind === 'uint32' && type.of[1].idl === 'MLDynamicDimension';
+
 class Reader {
   constructor(overrides) {
     this.overrides = overrides;
@@ -113,6 +116,7 @@ class Reader {
       item.members = item.nodes.map((node) => this.member(node, item.idl));
       delete item.nodes;
     }
+    this.applyArgumentOverrides();
     for (const { target, mixin } of this.includes) {
       if (!this.mixins.has(mixin)) fail(target, `unknown mixin (${mixin})`);
       if (!this.interfaces.has(target) && !this.overrides.foreignTypes[target]) {
@@ -141,6 +145,23 @@ class Reader {
     }
     dictionary.members = dictionary.fields.map((field) => this.member(field, dictionary.idl));
     delete dictionary.fields;
+  }
+
+  // A list of sizes that may be dynamic becomes a type of its own.
+  applyArgumentOverrides() {
+    for (const [path, text] of Object.entries(this.overrides.argumentTypes)) {
+      const [owner, operation, name] = path.split('.');
+      const member = this.interfaces.get(owner)?.members.find((m) => m.name === operation);
+      const argument = member?.arguments?.find((a) => a.name === name);
+      if (!argument) fail(path, 'overridden argument does not exist');
+      const [typedef] = parse(`typedef ${text} Replacement;`);
+      const type = this.type(typedef.idlType, path);
+      if (JSON.stringify(type) === JSON.stringify(argument.type)) {
+        fail(path, 'override is no longer needed');
+      }
+      argument.type = type;
+      argument.overridden = true;
+    }
   }
 
   applyMemberOverrides() {
@@ -207,7 +228,10 @@ class Reader {
       if (GENERICS[node.generic] !== node.idlType.length) {
         fail(where, `unknown syntax (${node.generic}<...>)`);
       }
-      return { kind: node.generic, of: node.idlType.map((inner) => this.type(inner, where)) };
+      const of = node.idlType.map((inner) => this.type(inner, where));
+      // sequence<(unsigned long or MLDynamicDimension)>
+      if (node.generic === 'sequence' && isDimension(of[0])) return { kind: 'sizes', of };
+      return { kind: node.generic, of };
     }
     const type = this.namedType(node.idlType, where);
     return isRanged(node) ? { ...type, enforceRange: true } : type;

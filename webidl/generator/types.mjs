@@ -48,6 +48,8 @@ export function typesHeader(model) {
 #include <variant>
 #include <vector>
 
+#include "webidl/dimension.h"
+
 namespace webnnd::webidl {
 
 // MLNumber: a bigint arrives as int64_t or uint64_t, whichever holds it.

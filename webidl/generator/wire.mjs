@@ -24,6 +24,7 @@ function capnpType(type) {
   if (CAPNP_SCALARS[type.kind]) return CAPNP_SCALARS[type.kind];
   if (type.kind === 'enum') return enumName(type.idl);
   if (type.kind === 'sequence') return `List(${capnpType(type.of[0])})`;
+  if (type.kind === 'sizes') return 'List(Dimension)';
   throw new GeneratorError(`type without a form on the wire (${type.kind} ${type.idl ?? ''})`);
 }
 
@@ -127,6 +128,7 @@ function encodeValue(type, value, builder, name) {
     case 'number':
       return `Encode(${value}, ${builder}.init${accessor}());`;
     case 'sequence':
+    case 'sizes':
       return `Encode(${value}, ${builder}.init${accessor}(ListSize(${value})));`;
     default:
       return `${builder}.set${accessor}(${value});`;
@@ -171,6 +173,8 @@ function decodeExpression(type, reader, name) {
       return `DecodeEnum<${enumType(type)}>(${value}, webidl::k${enumName(type.idl)}Count)`;
     case 'number':
       return `DecodeNumber(${value})`;
+    case 'sizes':
+      return `DecodeSizes(${value})`;
     case 'sequence': {
       const [item] = type.of;
       return item.kind === 'enum'
@@ -281,6 +285,20 @@ void Encode(const std::vector<T>& list, Builder builder) {
   }
 }
 
+void Encode(const webidl::Dimension& dimension, wire::Dimension::Builder builder) {
+  if (const uint32_t* fixed = std::get_if<uint32_t>(&dimension)) return builder.setFixed(*fixed);
+  const auto& dynamic = std::get<webidl::DynamicDimension>(dimension);
+  auto group = builder.initDynamic();
+  group.setName(capnp::Text::Reader(dynamic.name.c_str(), dynamic.name.size()));
+  group.setMaxSize(dynamic.max_size);
+  group.setMinSize(dynamic.min_size);
+}
+
+void Encode(const webidl::Sizes& sizes, capnp::List<wire::Dimension>::Builder builder) {
+  const std::vector<webidl::Dimension> dimensions = sizes.dimensions();
+  for (uint32_t i = 0; i < builder.size(); ++i) Encode(dimensions[i], builder[i]);
+}
+
 void Encode(const webidl::Number& value, wire::Number::Builder builder) {
   if (const double* float64 = std::get_if<double>(&value)) {
     builder.setFloat64(*float64);
@@ -353,6 +371,35 @@ Result<std::string, BadMessage> DecodeText(capnp::Text::Reader reader, uint32_t 
   if (!IsUtf8(text)) return MakeBadMessage("a text of {} bytes is not UTF-8", text.size());
   return text;
 }
+
+Result<webidl::Dimension, BadMessage> DecodeDimension(wire::Dimension::Reader reader) {
+  switch (reader.which()) {
+    case wire::Dimension::FIXED:
+      return webidl::Dimension(reader.getFixed());
+    case wire::Dimension::DYNAMIC: {
+      const auto group = reader.getDynamic();
+      webidl::DynamicDimension dynamic;
+      ASSIGN_OR_RETURN(dynamic.name, DecodeText(group.getName(), limits::kNameBytesMax));
+      dynamic.max_size = group.getMaxSize();
+      dynamic.min_size = group.getMinSize();
+      return webidl::Dimension(std::move(dynamic));
+    }
+    default:
+      return UnknownAlternative(reader.which());
+  }
+}
+
+Result<webidl::Sizes, BadMessage> DecodeSizes(capnp::List<wire::Dimension>::Reader reader) {
+  if (reader.size() > limits::kAttributeListMax) {
+    return ListTooLong(reader.size(), limits::kAttributeListMax);
+  }
+  webidl::Sizes sizes;
+  for (wire::Dimension::Reader wire_dimension : reader) {
+    ASSIGN_OR_RETURN(const webidl::Dimension dimension, DecodeDimension(wire_dimension));
+    sizes.Add(dimension);
+  }
+  return sizes;
+}
 `;
 
 const DIMENSIONS_MAX = `// Far more than any rank: who asks for too much gets an error, not an end.
@@ -365,17 +412,7 @@ const DESCRIPTOR_FUNCTIONS = `void EncodeDescriptor(webidl::OperandDataType data
   CHECK(dimensions.size() <= kDimensionsMax);
   builder.setDataType(static_cast<wire::OperandDataType>(data_type));
   auto list = builder.initDimensions(static_cast<uint32_t>(dimensions.size()));
-  for (uint32_t i = 0; i < list.size(); ++i) {
-    if (const uint32_t* fixed = std::get_if<uint32_t>(&dimensions[i])) {
-      list[i].setFixed(*fixed);
-      continue;
-    }
-    const auto& dynamic = std::get<webidl::DynamicDimension>(dimensions[i]);
-    auto group = list[i].initDynamic();
-    group.setName(capnp::Text::Reader(dynamic.name.c_str(), dynamic.name.size()));
-    group.setMaxSize(dynamic.max_size);
-    group.setMinSize(dynamic.min_size);
-  }
+  for (uint32_t i = 0; i < list.size(); ++i) Encode(dimensions[i], list[i]);
 }
 
 Result<std::pair<webidl::OperandDataType, std::vector<webidl::Dimension>>, BadMessage>
@@ -387,23 +424,9 @@ DecodeDescriptor(wire::OperandDescriptor::Reader reader) {
   if (list.size() > kDimensionsMax) return ListTooLong(list.size(), kDimensionsMax);
   std::vector<webidl::Dimension> dimensions;
   dimensions.reserve(list.size());
-  for (wire::Dimension::Reader dimension : list) {
-    switch (dimension.which()) {
-      case wire::Dimension::FIXED:
-        dimensions.emplace_back(dimension.getFixed());
-        break;
-      case wire::Dimension::DYNAMIC: {
-        const auto group = dimension.getDynamic();
-        webidl::DynamicDimension dynamic;
-        ASSIGN_OR_RETURN(dynamic.name, DecodeText(group.getName(), limits::kNameBytesMax));
-        dynamic.max_size = group.getMaxSize();
-        dynamic.min_size = group.getMinSize();
-        dimensions.emplace_back(std::move(dynamic));
-        break;
-      }
-      default:
-        return UnknownAlternative(dimension.which());
-    }
+  for (wire::Dimension::Reader wire_dimension : list) {
+    ASSIGN_OR_RETURN(webidl::Dimension dimension, DecodeDimension(wire_dimension));
+    dimensions.push_back(std::move(dimension));
   }
   return std::pair(data_type, std::move(dimensions));
 }

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "webidl/checks.h"
+#include "webidl/dynamic_inference.h"
 #include "webidl/generated/signatures.h"
 #include "webidl/operators/common.h"
 
@@ -93,14 +96,27 @@ Status CheckResults(const OperatorRow& row, const std::vector<OperandDescriptor>
   return {};
 }
 
+bool IsDynamic(std::span<const OperandDescriptor* const> operands,
+               const OperatorAttributes& attributes) {
+  return HasDynamicItems(attributes) ||
+         std::any_of(operands.begin(), operands.end(), [](const OperandDescriptor* operand) {
+           return operand != nullptr && operand->is_dynamic();
+         });
+}
+
 Result<std::vector<OperandDescriptor>> CheckAndInfer(
     const OperatorRow& row, std::span<const OperandDescriptor* const> operands,
-    const OperatorAttributes& attributes, LimitSet limits) {
+    const OperatorAttributes& attributes, LimitSet limits, const DimensionNames& names) {
   INVALID_CHECK(11, !AttributesMatch(row.kind, attributes),
                 "the attributes (alternative {}) are those of another operator",
                 attributes.index());
   TRY(CheckOperands(row, operands, limits));
-  auto results = row.infer(OperatorArguments{row.kind, operands, attributes});
+  const InferAt infer = [&](std::span<const OperandDescriptor* const> known,
+                            const OperatorAttributes& known_attributes) {
+    return row.infer(OperatorArguments{row.kind, known, known_attributes});
+  };
+  auto results = IsDynamic(operands, attributes) ? InferDynamic(operands, attributes, names, infer)
+                                                 : infer(operands, attributes);
   if (results.ok() && limits == LimitSet::kRequired) TRY(CheckResults(row, *results));
   return results;
 }
@@ -110,12 +126,13 @@ Result<std::vector<OperandDescriptor>> CheckAndInfer(
 Result<std::vector<OperandDescriptor>> InferRow(const OperatorRow& row,
                                                 std::span<const OperandDescriptor* const> operands,
                                                 const OperatorAttributes& attributes,
-                                                const std::string& label, LimitSet limits) {
+                                                const std::string& label, LimitSet limits,
+                                                const DimensionNames& names) {
   [[maybe_unused]] const CheckedOperator scope(row.kind);
   if (row.infer == nullptr) {
     return NotSupportedError("{} is not supported", OperatorPrefix(row.kind, label));
   }
-  auto results = CheckAndInfer(row, operands, attributes, limits);
+  auto results = CheckAndInfer(row, operands, attributes, limits, names);
   if (results.ok()) return results;
   const Error& error = results.error();
   return Error(error.cause(),

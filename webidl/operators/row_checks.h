@@ -14,7 +14,8 @@ namespace webnnd::webidl {
 Result<std::vector<OperandDescriptor>> InferRow(const OperatorRow& row,
                                                 std::span<const OperandDescriptor* const> operands,
                                                 const OperatorAttributes& attributes,
-                                                const std::string& label, LimitSet limits);
+                                                const std::string& label, LimitSet limits,
+                                                const DimensionNames& names);
 
 }  // namespace webnnd::webidl
 

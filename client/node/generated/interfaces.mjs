@@ -650,7 +650,7 @@ export const MLGraphBuilder = idl.defineInterface('MLGraphBuilder', {
     ]],
     ['expand', idl.wrapped('MLOperand'), ['input'], [
       ['input', idl.interfaceType('MLOperand')],
-      ['newShape', idl.sequence(idl.enforcedUnsignedLong)],
+      ['newShape', idl.sequence(idl.union(idl.enforcedUnsignedLong, MLDynamicDimension))],
       ['options', MLOperatorOptions, { value: {} }],
     ]],
     ['gather', idl.wrapped('MLOperand'), ['input', 'indices'], [
@@ -812,7 +812,7 @@ export const MLGraphBuilder = idl.defineInterface('MLGraphBuilder', {
     ]],
     ['reshape', idl.wrapped('MLOperand'), ['input'], [
       ['input', idl.interfaceType('MLOperand')],
-      ['newShape', idl.sequence(idl.enforcedUnsignedLong)],
+      ['newShape', idl.sequence(idl.union(idl.enforcedUnsignedLong, MLDynamicDimension))],
       ['options', MLOperatorOptions, { value: {} }],
     ]],
     ['reverse', idl.wrapped('MLOperand'), ['input'], [
@@ -837,8 +837,8 @@ export const MLGraphBuilder = idl.defineInterface('MLGraphBuilder', {
     ]],
     ['slice', idl.wrapped('MLOperand'), ['input'], [
       ['input', idl.interfaceType('MLOperand')],
-      ['starts', idl.sequence(idl.enforcedUnsignedLong)],
-      ['sizes', idl.sequence(idl.enforcedUnsignedLong)],
+      ['starts', idl.sequence(idl.union(idl.enforcedUnsignedLong, MLDynamicDimension))],
+      ['sizes', idl.sequence(idl.union(idl.enforcedUnsignedLong, MLDynamicDimension))],
       ['options', MLSliceOptions, { value: {} }],
     ]],
     ['softmax', idl.wrapped('MLOperand'), ['input'], [
@@ -865,7 +865,7 @@ export const MLGraphBuilder = idl.defineInterface('MLGraphBuilder', {
     ]],
     ['tile', idl.wrapped('MLOperand'), ['input'], [
       ['input', idl.interfaceType('MLOperand')],
-      ['repetitions', idl.sequence(idl.unsignedLong)],
+      ['repetitions', idl.sequence(idl.union(idl.unsignedLong, MLDynamicDimension))],
       ['options', MLOperatorOptions, { value: {} }],
     ]],
     ['transpose', idl.wrapped('MLOperand'), ['input'], [

@@ -1,0 +1,21 @@
+// GraphAt: what a graph with dynamic dimensions is when their sizes are known.
+#ifndef WEBNND_SERVICE_PASSES_GRAPH_AT_H_
+#define WEBNND_SERVICE_PASSES_GRAPH_AT_H_
+
+#include "base/result.h"
+#include "service/graph/graph.h"
+#include "webidl/linear_expression.h"
+
+namespace webnnd::service {
+
+bool IsDynamic(const Graph& graph);
+
+// `graph` has no macro operators; `sizes` are within their bounds. Infers every operator again
+// whose operands or results depend on a size: what comes out is as valid as any static graph. An
+// operator all of whose results are empty is left out, and concat and scatter do without operands
+// that are empty; NotSupported where another operator makes something of nothing.
+Result<Graph> GraphAt(const Graph& graph, const webidl::Assignment& sizes);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_GRAPH_AT_H_
