@@ -51,6 +51,14 @@ class Arguments {
       value = static_cast<T>(Number32());
     }
   }
+  void Fill(Sizes& value) {
+    std::vector<uint32_t> sizes;
+    Fill(sizes);
+    std::vector<Dimension> dimensions(sizes.begin(), sizes.end());
+    // No input has such names.
+    if (!dimensions.empty() && OneIn(4)) dimensions[0] = DynamicDimension{"n", Number32(), 1};
+    value = Sizes(dimensions);
+  }
   void Fill(Number& value) {
     switch (random_.Between(0, 2)) {
       case 0:

@@ -192,11 +192,11 @@ TEST(OperatorTable, RowWithoutMeaning_IsNotSupportedByName) {
   const OperatorRow row{OperatorKind::kRelu, {}, {}, nullptr};
   const OperandDescriptor operand = Descriptor("float32[2]");
   const std::vector<const OperandDescriptor*> operands{&operand};
-  auto results = InferRow(row, operands, NoAttributes{}, "", LimitSet::kAllowed);
+  auto results = InferRow(row, operands, NoAttributes{}, "", LimitSet::kAllowed, {});
   ASSERT_FALSE(results.ok());
   EXPECT_EQ(results.error().cause(), Cause::kNotSupported);
   EXPECT_EQ(results.error().message(), "relu is not supported");
-  results = InferRow(row, operands, NoAttributes{}, "gate", LimitSet::kAllowed);
+  results = InferRow(row, operands, NoAttributes{}, "gate", LimitSet::kAllowed, {});
   ASSERT_FALSE(results.ok());
   EXPECT_EQ(results.error().message(), "[gate] relu is not supported");
 }
