@@ -35,7 +35,8 @@ class Binding {
   std::shared_ptr<ContextImpl> context_;
   uint64_t handle_;
   std::shared_ptr<Graph> graph_;
-  std::vector<std::shared_ptr<Tensor>> tensors_;
+  std::vector<std::shared_ptr<Tensor>> tensors_;  // Of the inputs, then of the outputs.
+  bool is_dynamic_ = false;  // Shapes may differ from one dispatch to the next.
   bool destroyed_ = false;
   bool lacks_tensor_ = false;  // One of them was destroyed.
 };

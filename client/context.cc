@@ -73,11 +73,14 @@ Tensor::Tensor(std::shared_ptr<ContextImpl> context, uint64_t handle, OperandDes
     : context_(std::move(context)),
       handle_(handle),
       descriptor_(std::move(descriptor)),
+      current_(descriptor_.AtCapacity()),
       readable_(readable),
       writable_(writable),
       constant_(constant) {
   context_->AddTensor(this);
 }
+
+Result<void> Tensor::Resize(const Shape& shape) { return context_->ResizeTensor(*this, shape); }
 
 Tensor::~Tensor() { Destroy(); }
 

@@ -17,6 +17,9 @@ using webnnd::DeviceLostError;
 using webnnd::InvalidStateError;
 using webnnd::UniqueFd;
 using webnnd::ValidationError;
+using webnnd::webidl::Assignment;
+using webnnd::webidl::BoundEndpoint;
+using webnnd::webidl::Dimension;
 
 // Descriptors that fit the device, however they came about.
 Result<OperandDescriptor> MakeDescriptor(OperandDataType data_type, const Shape& shape) {
@@ -164,7 +167,8 @@ Future<std::shared_ptr<Tensor>> ContextImpl::Await(std::shared_ptr<Tensor> tenso
 Result<std::shared_ptr<Tensor>> ContextImpl::SendCreateTensor(const TensorDescriptor& asked) {
   TRY(CheckLive());
   ASSIGN_OR_RETURN(OperandDescriptor descriptor,
-                   CheckDescriptor(MakeDescriptor(asked.data_type, asked.shape)));
+                   CheckDescriptor(OperandDescriptor::Create(
+                       asked.data_type, std::span<const Dimension>(asked.shape.dimensions()))));
   TRY(connection().CheckRoom());
   ASSIGN_OR_RETURN(const ipc::Handle handle, session_->AllocateHandle());
   std::shared_ptr<Tensor> tensor =
@@ -277,14 +281,30 @@ Result<void> ContextImpl::WriteTensor(Tensor& tensor, std::span<const std::byte>
   INVALID_IF(tensor.context_.get() != this, "the tensor is of another context");
   INVALID_IF(tensor.destroyed_, "{}", TensorGone());
   INVALID_IF(!tensor.writable_, "the tensor is not writable");
-  INVALID_IF(data.size() != tensor.descriptor_.byte_length(),
+  INVALID_IF(data.size() != tensor.byte_length(),
              "the bytes ({}) of the data are not those of {} ({})", data.size(),
-             tensor.descriptor_.ToString(), tensor.descriptor_.byte_length());
+             tensor.current_.ToString(), tensor.byte_length());
   TRY(connection().CheckRoom());
+  // A dispatch that failed there left the shape as it was; here it has gone ahead.
+  if (tensor.descriptor_.is_dynamic()) SendShape(tensor);
   ASSIGN_OR_RETURN(ipc::Payload payload, connection().Stage(data));
   connection().Send(
       ipc::WriteTensor{.tensor = ipc::Handle::Unpack(tensor.handle_), .data = std::move(payload)});
   return {};
+}
+
+Result<void> ContextImpl::ResizeTensor(Tensor& tensor, const Shape& shape) {
+  INVALID_IF(tensor.destroyed_, "{}", TensorGone());
+  ASSIGN_OR_RETURN(OperandDescriptor resized, tensor.descriptor_.Resized(shape));
+  TRY(connection().CheckRoom());
+  tensor.current_ = std::move(resized);
+  SendShape(tensor);
+  return {};
+}
+
+void ContextImpl::SendShape(const Tensor& tensor) {
+  connection().Send(ipc::ResizeTensor{.tensor = ipc::Handle::Unpack(tensor.handle_),
+                                      .shape = tensor.current_.shape()});
 }
 
 // --- Reads --------------------------------------------------------------------------------------
@@ -316,16 +336,15 @@ Result<void> ContextImpl::CheckRead(const Tensor& tensor) const {
 
 Result<void> ContextImpl::CheckReadInto(const Tensor& tensor, size_t destination_bytes) const {
   TRY(CheckRead(tensor));
-  INVALID_IF(destination_bytes != tensor.descriptor_.byte_length(),
+  INVALID_IF(destination_bytes != tensor.byte_length(),
              "the bytes ({}) of the buffer are not those of {} ({})", destination_bytes,
-             tensor.descriptor_.ToString(), tensor.descriptor_.byte_length());
+             tensor.current_.ToString(), tensor.byte_length());
   return {};
 }
 
 Result<uint64_t> ContextImpl::SendRead(const Tensor& tensor) {
   TRY(connection().CheckRoom());
-  ASSIGN_OR_RETURN(Connection::Read read,
-                   connection().ReserveRead(tensor.descriptor_.byte_length()));
+  ASSIGN_OR_RETURN(Connection::Read read, connection().ReserveRead(tensor.byte_length()));
   const uint64_t request = session_->AddRead(std::move(read.target));
   connection().Send(ipc::ReadTensor{.tensor = ipc::Handle::Unpack(tensor.handle_),
                                     .request = request,
@@ -440,7 +459,13 @@ Result<void> CheckAliases(const Graph& graph, const NamedTensors& inputs,
     const auto found = input_of.find(tensor.get());
     if (found == input_of.end()) continue;
     const Graph::Endpoint& input = *found->second;
-    INVALID_IF(input.descriptor != output.descriptor,
+    // Dynamic shapes are compared when they are known.
+    const bool is_dynamic = input.descriptor.is_dynamic() || output.descriptor.is_dynamic();
+    const bool is_alike = is_dynamic
+                              ? input.descriptor.data_type() == output.descriptor.data_type() &&
+                                    input.descriptor.rank() == output.descriptor.rank()
+                              : input.descriptor == output.descriptor;
+    INVALID_IF(!is_alike,
                "one tensor is given as the input \"{}\" ({}) and as the output \"{}\" ({}), which "
                "are not alike",
                input.name, input.descriptor.ToString(), output.name, output.descriptor.ToString());
@@ -463,7 +488,8 @@ Result<void> ContextImpl::CheckTensors(const NamedTensors& inputs,
   return {};
 }
 
-// "Validate tensors with descriptors" of the draft; the handles in the graph's order.
+// The handles in the graph's order. What the tensors' shapes are is checked by CheckBindable, and
+// at each dispatch.
 Result<std::vector<ipc::Handle>> ContextImpl::CheckEndpoints(
     const char* what, const std::vector<Graph::Endpoint>& endpoints,
     const NamedTensors& tensors) const {
@@ -478,9 +504,7 @@ Result<std::vector<ipc::Handle>> ContextImpl::CheckEndpoints(
     INVALID_IF(tensor->constant_, "the tensor of {} \"{}\" is constant", what, name);
     INVALID_IF(endpoint->name != name, "the graph has no {} of this name (\"{}\"), or lacks \"{}\"",
                what, name, endpoint->name);
-    INVALID_IF(tensor->descriptor_ != endpoint->descriptor,
-               "the tensor of {} \"{}\" is {}, where the graph has {}", what, name,
-               tensor->descriptor_.ToString(), endpoint->descriptor.ToString());
+    TRY(webnnd::webidl::CheckBindable(what, name, endpoint->descriptor, tensor->descriptor_));
     handles.push_back(ipc::Handle::Unpack(tensor->handle_));
     ++endpoint;
   }
@@ -494,6 +518,50 @@ Result<void> ContextImpl::CheckGraph(const Graph& graph) const {
   return {};
 }
 
+Result<void> ContextImpl::ApplyShapes(const Graph& graph, std::span<Tensor* const> inputs,
+                                      std::span<Tensor* const> outputs) {
+  const auto pair = [](const std::vector<Graph::Endpoint>& endpoints,
+                       std::span<Tensor* const> tensors) {
+    std::vector<BoundEndpoint> pairs;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      pairs.push_back({&endpoints[i].name, &endpoints[i].descriptor, &tensors[i]->descriptor_,
+                       &tensors[i]->current_.shape()});
+    }
+    return pairs;
+  };
+  ASSIGN_OR_RETURN(const Assignment sizes,
+                   webnnd::webidl::CheckInputs(pair(graph.inputs_, inputs)));
+  ASSIGN_OR_RETURN(const std::vector<Shape> shapes,
+                   webnnd::webidl::CheckOutputs(pair(graph.outputs_, outputs), sizes));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i]->descriptor_.is_dynamic()) continue;
+    ASSIGN_OR_RETURN(outputs[i]->current_, outputs[i]->descriptor_.Resized(shapes[i]));
+  }
+  return {};
+}
+
+namespace {
+
+bool IsDynamic(const Graph& graph, std::span<Tensor* const> tensors) {
+  const auto is_dynamic = [](const Graph::Endpoint& endpoint) {
+    return endpoint.descriptor.is_dynamic();
+  };
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(), is_dynamic) ||
+         std::any_of(tensors.begin(), tensors.end(),
+                     [](const Tensor* tensor) { return tensor->descriptor().is_dynamic(); });
+}
+
+// The tensors of the inputs, then of the outputs.
+std::vector<Tensor*> InOrder(const NamedTensors& inputs, const NamedTensors& outputs) {
+  std::vector<Tensor*> tensors;
+  tensors.reserve(inputs.size() + outputs.size());
+  for (const auto& [name, tensor] : inputs) tensors.push_back(tensor.get());
+  for (const auto& [name, tensor] : outputs) tensors.push_back(tensor.get());
+  return tensors;
+}
+
+}  // namespace
+
 Result<void> ContextImpl::Dispatch(Graph& graph, const NamedTensors& inputs,
                                    const NamedTensors& outputs) {
   TRY(CheckGraph(graph));
@@ -506,6 +574,11 @@ Result<void> ContextImpl::Dispatch(Graph& graph, const NamedTensors& inputs,
   ASSIGN_OR_RETURN(message.inputs, CheckEndpoints("input", graph.inputs_, inputs));
   ASSIGN_OR_RETURN(message.outputs, CheckEndpoints("output", graph.outputs_, outputs));
   TRY(connection().CheckRoom());
+  const std::vector<Tensor*> tensors = InOrder(inputs, outputs);
+  if (IsDynamic(graph, tensors)) {
+    const std::span<Tensor* const> all(tensors);
+    TRY(ApplyShapes(graph, all.first(inputs.size()), all.subspan(inputs.size())));
+  }
   if (!caches_bindings_) {
     connection().Send(std::move(message));
     return {};
@@ -544,6 +617,7 @@ Result<std::shared_ptr<Binding>> ContextImpl::Bind(Graph& graph, const NamedTens
   for (const auto& [name, tensor] : outputs) tensors.push_back(tensor);
   auto binding = std::make_shared<Binding>(shared_from_this(), message.binding.Pack(),
                                            graph.shared_from_this(), std::move(tensors));
+  binding->is_dynamic_ = IsDynamic(graph, InOrder(inputs, outputs));
   connection().Send(std::move(message));
   return binding;
 }
@@ -555,6 +629,13 @@ Result<void> ContextImpl::Dispatch(Binding& binding) {
   if (binding.graph_->destroyed_) return InvalidStateError("the graph is destroyed");
   INVALID_IF(binding.lacks_tensor_, "a tensor of the binding is destroyed");
   TRY(connection().CheckRoom());
+  if (binding.is_dynamic_) {
+    std::vector<Tensor*> tensors;
+    for (const auto& tensor : binding.tensors_) tensors.push_back(tensor.get());
+    const std::span<Tensor* const> all(tensors);
+    const size_t input_count = binding.graph_->inputs_.size();
+    TRY(ApplyShapes(*binding.graph_, all.first(input_count), all.subspan(input_count)));
+  }
   connection().Send(ipc::DispatchBinding{ipc::Handle::Unpack(binding.handle_)});
   return {};
 }

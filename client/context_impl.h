@@ -17,6 +17,7 @@
 #include "client/event_queue.h"
 #include "client/session.h"
 #include "ipc/messages.h"
+#include "webidl/graph_endpoints.h"
 
 namespace webnn {
 
@@ -65,6 +66,7 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
                                                                const Shape& shape, int descriptor,
                                                                uint64_t offset);
   Result<void> WriteTensor(Tensor& tensor, std::span<const std::byte> data);
+  Result<void> ResizeTensor(Tensor& tensor, const Shape& shape);
   Future<std::vector<std::byte>> ReadTensor(const Tensor& tensor);
   Future<void> ReadTensor(const Tensor& tensor, std::span<std::byte> destination);
   Result<void> CheckReadInto(const Tensor& tensor, size_t destination_bytes) const;
@@ -121,6 +123,11 @@ class ContextImpl : public std::enable_shared_from_this<ContextImpl> {
     void Resolve(std::span<const std::byte> bytes);
   };
 
+  void SendShape(const Tensor& tensor);
+  // "Validate tensors with descriptors" of the draft; afterwards the outputs have the shapes that
+  // the dispatch gives them.
+  Result<void> ApplyShapes(const Graph& graph, std::span<Tensor* const> inputs,
+                           std::span<Tensor* const> outputs);
   std::string TensorGone() const;
   std::shared_ptr<Tensor> NewTensor(webnnd::ipc::Handle handle, OperandDescriptor descriptor,
                                     bool readable, bool writable, bool constant);

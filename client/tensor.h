@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/result.h"
 #include "client/operand.h"
 
 namespace webnn {
@@ -13,7 +14,8 @@ class ContextImpl;
 
 struct TensorDescriptor {
   OperandDataType data_type = OperandDataType::kFloat32;
-  Shape shape;
+  // Dynamic dimensions (extension) reserve their maximum. What they are called counts for nothing.
+  webnnd::webidl::Sizes shape;
   bool readable = false;
   bool writable = false;
 };
@@ -30,12 +32,22 @@ class Tensor : public std::enable_shared_from_this<Tensor> {
   Tensor& operator=(const Tensor&) = delete;
 
   OperandDataType data_type() const { return descriptor_.data_type(); }
-  const Shape& shape() const { return descriptor_.shape(); }
+  // As it is now. A new tensor of dynamic shape has its capacity, cleared.
+  const Shape& shape() const { return current_.shape(); }
+  // At its capacity.
   const OperandDescriptor& descriptor() const { return descriptor_; }
+  // Bytes of its shape, as reads and writes have them.
+  uint64_t byte_length() const { return current_.byte_length(); }
   bool readable() const { return readable_; }
   bool writable() const { return writable_; }
   bool constant() const { return constant_; }
   bool destroyed() const { return destroyed_; }
+
+  // Extension (webidl/extensions.idl): changes the shape of a tensor with dynamic dimensions,
+  // within its capacity; dispatches do it to their outputs. Takes effect in the order of calls. No
+  // element moves: what has the same indices before and after stays, others are undefined.
+  // Validation.
+  webnnd::Result<void> Resize(const Shape& shape);
 
   // Frees the memory once the work that uses it is done. Reads in flight fail. Idempotent.
   void Destroy();
@@ -48,6 +60,7 @@ class Tensor : public std::enable_shared_from_this<Tensor> {
   std::shared_ptr<ContextImpl> context_;
   uint64_t handle_;
   OperandDescriptor descriptor_;
+  OperandDescriptor current_;  // The same at its shape.
   bool readable_;
   bool writable_;
   bool constant_;

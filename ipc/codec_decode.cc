@@ -266,6 +266,14 @@ class Decoder {
     ASSIGN_OR_RETURN(m.binding, DecodeHandle(r.getBinding()));
     return m;
   }
+  Decoded<ResizeTensor> Decode(wire::ResizeTensor::Reader r) {
+    ResizeTensor m;
+    ASSIGN_OR_RETURN(m.tensor, DecodeHandle(r.getTensor()));
+    ASSIGN_OR_RETURN(m.shape,
+                     DecodeList<uint32_t>(r.getShape(), limits::kRankMax,
+                                          [](uint32_t size) -> Decoded<uint32_t> { return size; }));
+    return m;
+  }
 
   Decoded<Goodbye> Decode(wire::Goodbye::Reader r) {
     Goodbye m;
@@ -435,6 +443,8 @@ Decoded<ClientMessage> DecodeRoot(Decoder& decoder, wire::ClientMessage::Reader 
       return As<ClientMessage>(decoder.Decode(r.getDestroyBinding()));
     case Root::DISPATCH_BINDING:
       return As<ClientMessage>(decoder.Decode(r.getDispatchBinding()));
+    case Root::RESIZE_TENSOR:
+      return As<ClientMessage>(decoder.Decode(r.getResizeTensor()));
   }
   return UnknownTag(r.which());
 }

@@ -109,6 +109,7 @@ size_t ExtraWords(const CreateTensor& m) { return DescriptorWords(m.descriptor);
 size_t ExtraWords(const CreateConstantTensor& m) {
   return DescriptorWords(m.descriptor) + PayloadWords(m.data);
 }
+size_t ExtraWords(const ResizeTensor& m) { return ListWords(m.shape.size(), 4); }
 size_t ExtraWords(const WriteTensor& m) { return PayloadWords(m.data); }
 size_t ExtraWords(const ReadTensor&) { return kPayloadWords; }
 size_t ExtraWords(const AddInputs& m) {
@@ -280,6 +281,11 @@ class Encoder {
   void Fill(DispatchBinding& m, wire::DispatchBinding::Builder b) {
     b.setBinding(m.binding.Pack());
   }
+  void Fill(ResizeTensor& m, wire::ResizeTensor::Builder b) {
+    b.setTensor(m.tensor.Pack());
+    auto shape = b.initShape(Count(m.shape));
+    for (uint32_t i = 0; i < shape.size(); ++i) shape.set(i, m.shape[i]);
+  }
 
   void Fill(Goodbye& m, wire::Goodbye::Builder b) {
     b.setMessage(TextOf(PresentableText(m.message)));
@@ -390,6 +396,7 @@ void Fill(Encoder& encoder, ClientMessage& message, wire::ClientMessage::Builder
     void operator()(CreateBinding& m) { encoder.Fill(m, b.initCreateBinding()); }
     void operator()(DestroyBinding& m) { encoder.Fill(m, b.initDestroyBinding()); }
     void operator()(DispatchBinding& m) { encoder.Fill(m, b.initDispatchBinding()); }
+    void operator()(ResizeTensor& m) { encoder.Fill(m, b.initResizeTensor()); }
   };
   std::visit(Visitor{encoder, b}, message);
 }

@@ -32,6 +32,7 @@ struct ClientMessage {
     createBinding @17 :CreateBinding;
     destroyBinding @18 :DestroyBinding;
     dispatchBinding @19 :DispatchBinding;
+    resizeTensor @20 :ResizeTensor;
   }
 }
 
@@ -202,6 +203,11 @@ struct DestroyBinding {
 
 struct DispatchBinding {
   binding @0 :UInt64;
+}
+
+struct ResizeTensor {
+  tensor @0 :UInt64;
+  shape @1 :List(UInt32);
 }
 
 # --- Service to client ----------------------------------------------------------------------------

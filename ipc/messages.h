@@ -98,6 +98,11 @@ struct CreateConstantTensor {
 struct DestroyTensor {
   Handle tensor;
 };
+// Of a tensor with dynamic dimensions, within its capacity.
+struct ResizeTensor {
+  Handle tensor;
+  std::vector<uint32_t> shape;
+};
 struct WriteTensor {
   Handle tensor;
   Payload data;
@@ -180,7 +185,7 @@ using ClientMessage =
     std::variant<Hello, CreateContext, DestroyContext, CreateTensor, CreateConstantTensor,
                  DestroyTensor, WriteTensor, ReadTensor, CreateBuilder, DestroyBuilder, AddInputs,
                  AddConstant, AddConstantTensor, AddOperators, Build, DestroyGraph, Dispatch,
-                 CreateBinding, DestroyBinding, DispatchBinding>;
+                 CreateBinding, DestroyBinding, DispatchBinding, ResizeTensor>;
 
 // --- Service to client --------------------------------------------------------------------------
 // The session ends after this; the reason in words (a BadMessage, a schema mismatch, a quota).

@@ -24,14 +24,6 @@ Error Mismatch(const char* what, const BoundEndpoint& endpoint) {
                          ShapeToString(*endpoint.shape), endpoint.descriptor->ToString());
 }
 
-Status CheckForm(const char* what, const BoundEndpoint& endpoint) {
-  if (endpoint.descriptor->data_type() != endpoint.tensor->data_type() ||
-      endpoint.descriptor->rank() != endpoint.tensor->rank()) {
-    return Mismatch(what, endpoint);
-  }
-  return {};
-}
-
 bool IsNameAlone(const LinearExpression& expression) {
   return expression.terms().size() == 1 &&
          expression == LinearExpression(expression.terms()[0].name, expression.terms()[0].bounds);
@@ -76,10 +68,25 @@ Status CheckDetermined(const OperandDescriptor& operand, const std::set<std::str
   return {};
 }
 
+Status CheckBindable(const char* what, const std::string& name, const OperandDescriptor& endpoint,
+                     const OperandDescriptor& tensor) {
+  const auto least = [](const OperandDescriptor& descriptor, size_t axis) {
+    return descriptor.is_dynamic() ? descriptor.expressions()[axis].Min()
+                                   : int64_t{descriptor.shape()[axis]};
+  };
+  bool fits = endpoint.data_type() == tensor.data_type() && endpoint.rank() == tensor.rank();
+  for (size_t axis = 0; fits && axis < endpoint.rank(); ++axis) {
+    fits = least(tensor, axis) <= endpoint.shape()[axis] &&
+           least(endpoint, axis) <= tensor.shape()[axis];
+  }
+  INVALID_IF(!fits, "the tensor of {} \"{}\" is {}, where the graph has {}", what,
+             DisplayText(name), tensor.ToString(), endpoint.ToString());
+  return {};
+}
+
 Result<Assignment> CheckInputs(const std::vector<BoundEndpoint>& inputs) {
   Assignment sizes;
   for (const BoundEndpoint& input : inputs) {
-    TRY(CheckForm("input", input));
     TRY(LearnSizes(input, sizes));
   }
   for (const BoundEndpoint& input : inputs) {
@@ -97,7 +104,6 @@ Result<std::vector<Shape>> CheckOutputs(const std::vector<BoundEndpoint>& output
                                         const Assignment& sizes) {
   std::vector<Shape> shapes;
   for (const BoundEndpoint& output : outputs) {
-    TRY(CheckForm("output", output));
     const Shape shape = output.descriptor->At(sizes).shape();
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       INVALID_IF(shape[axis] > output.tensor->shape()[axis],

@@ -31,12 +31,17 @@ void AddDeterminedNames(const OperandDescriptor& input, std::set<std::string>& n
 // Validation error where a dimension depends on a name that no input of the graph determines.
 Status CheckDetermined(const OperandDescriptor& operand, const std::set<std::string>& names);
 
-// "Validate tensors with descriptors" of the draft, and what the names of the inputs' dimensions
-// are: Validation error unless types and ranks are the graph's, numbers are equal, names are within
+// "Validate tensors with descriptors" of the draft, as far as it can be told before shapes are
+// known: Validation error unless type and rank are the graph's, and each dimension can be. `what`
+// is "input" or "output".
+Status CheckBindable(const char* what, const std::string& name, const OperandDescriptor& endpoint,
+                     const OperandDescriptor& tensor);
+
+// The rest of it, at a dispatch, and what the names of the inputs' dimensions
+// are: Validation error unless numbers are equal, names are within
 // their bounds and have one value, and derived dimensions have what follows from those.
 Result<Assignment> CheckInputs(const std::vector<BoundEndpoint>& inputs);
-// The shapes that the outputs will have. Validation error unless types and ranks are the graph's
-// and the tensors have the capacity.
+// The shapes that the outputs will have. Validation error unless the tensors have the capacity.
 Result<std::vector<Shape>> CheckOutputs(const std::vector<BoundEndpoint>& outputs,
                                         const Assignment& sizes);
 

@@ -46,6 +46,7 @@ auto Fields(const Dispatch& m) { return std::tie(m.graph, m.inputs, m.outputs); 
 auto Fields(const CreateBinding& m) { return std::tie(m.binding, m.graph, m.inputs, m.outputs); }
 auto Fields(const DestroyBinding& m) { return std::tie(m.binding); }
 auto Fields(const DispatchBinding& m) { return std::tie(m.binding); }
+auto Fields(const ResizeTensor& m) { return std::tie(m.tensor, m.shape); }
 auto Fields(const Goodbye& m) { return std::tie(m.message); }
 auto Fields(const ContextCreated& m) {
   return std::tie(m.context, m.error, m.accelerated, m.device_name, m.max_tensor_byte_length);

@@ -144,6 +144,7 @@ std::vector<ClientMessage> SampleClientMessages() {
                                    {MakeHandle(8), MakeHandle(2)}});
   messages.push_back(DestroyBinding{MakeHandle(9)});
   messages.push_back(DispatchBinding{MakeHandle(9)});
+  messages.push_back(ResizeTensor{MakeHandle(2), {3, 0, 0xffffffffu}});
   return messages;
 }
 
