@@ -216,10 +216,6 @@ Result<Graph> GraphAssembler::Finish(const std::vector<uint32_t>& inputs,
   TRY(OrderInputs(assembly, assembly.graph, reached, inputs));
   TRY(CheckNames(assembly.graph, reached));
   DropUnreachedNodes(assembly.graph, reached);
-  if (!assembly.graph.names.symbols().empty()) {
-    return NotSupportedError("the dynamic dimension ({}) is not supported yet",
-                             assembly.graph.names.symbols().begin()->first);
-  }
   return std::move(assembly.graph);
 }
 

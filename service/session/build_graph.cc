@@ -7,6 +7,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "service/passes/compile.h"
+#include "service/passes/graph_at.h"
+#include "webidl/dynamic_inference.h"
 
 namespace webnnd::service {
 namespace {
@@ -81,6 +83,30 @@ class DeviceEvaluator : public ConstantEvaluator {
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
 };
 
+// Sizes at which a dynamic graph is tried: the least, where operators may have nothing to work on,
+// and what is like the most of those between.
+std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
+  std::vector<webidl::Assignment> all = webidl::SamplePoints(graph.names.symbols());
+  std::vector<webidl::Assignment> trials(4);
+  for (const auto& [name, bounds] : graph.names.symbols()) trials[0][name] = bounds.min;
+  trials[1] = all[all.size() - 2];
+  trials[2] = all[all.size() - 3];
+  trials[3] = all[all.size() - 1];
+  return trials;
+}
+
+// Compiles the pipelines that dispatches will ask for, and finds out whether they can be.
+Status WarmUp(GraphObject& graph, Device& device, const std::atomic<bool>* cancelled) {
+  for (const webidl::Assignment& sizes : TrialSizes(graph.graph)) {
+    ASSIGN_OR_RETURN(const CompiledGraph compiled,
+                     PlanGraphAt(graph.graph, sizes, graph.options, {}));
+    TRY(Executable::WarmUp(device, compiled.plan, cancelled));
+    const auto kernels = static_cast<uint32_t>(compiled.plan.calls.size());
+    graph.kernel_count = std::max(graph.kernel_count, kernels - compiled.plan.copy_count);
+  }
+  return {};
+}
+
 Status Build(BuildRequest& request) {
   GraphObject& graph = *request.graph;
   ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Buffer>> buffers, std::move(request.constants));
@@ -94,12 +120,15 @@ Status Build(BuildRequest& request) {
   }
   DeviceEvaluator evaluator(request, std::move(buffers));
   ASSIGN_OR_RETURN(FusionChoice fusions, FusionChoice::Parse(graph.context->options.fusions));
-  TRY(OptimizeGraph(checked, {.fusion = graph.context->options.fusion,
-                              .fusions = std::move(fusions),
-                              .constant_folding = graph.context->options.constant_folding,
-                              .evaluator = &evaluator}));
+  graph.options = {.fusion = graph.context->options.fusion,
+                   .fusions = std::move(fusions),
+                   .constant_folding = graph.context->options.constant_folding,
+                   .evaluator = &evaluator};
+  TRY(OptimizeGraph(checked, graph.options));
+  graph.options.evaluator = nullptr;
   graph.constants = evaluator.TakeUsed(checked);
   graph.graph = std::move(checked);
+  if (IsDynamic(graph.graph)) return WarmUp(graph, *request.device, request.cancelled);
   TRY(PlanFor(graph, {}, request.quota, request.cancelled));
   return {};
 }
@@ -127,6 +156,29 @@ Result<std::shared_ptr<Executable>> PlanFor(GraphObject& graph, std::vector<Tens
   return graph.plans.emplace(std::move(aliases), std::move(planned)).first->second.executable;
 }
 
+Result<std::shared_ptr<Executable>> PlanForSizes(GraphObject& graph,
+                                                 const webidl::Assignment& sizes,
+                                                 const PlanOptions& options,
+                                                 const std::shared_ptr<DeviceQuota>& quota,
+                                                 const std::atomic<bool>* cancelled,
+                                                 DeviceQuota::Reservation& reservation) {
+  ASSIGN_OR_RETURN(CompiledGraph compiled,
+                   IsDynamic(graph.graph)
+                       ? PlanGraphAt(graph.graph, sizes, graph.options, options)
+                       : PlanGraph(graph.graph, options));
+  const uint64_t arena_bytes = compiled.plan.arena_bytes;
+  if (arena_bytes > 0 && (graph.arena == nullptr || graph.arena->bytes() < arena_bytes)) {
+    const uint64_t grown = graph.arena == nullptr ? 0 : graph.arena->bytes() / 2 * 3;
+    ASSIGN_OR_RETURN(graph.arena, AllocateWithinQuota(*graph.context->device, quota,
+                                                      std::max(arena_bytes, grown)));
+  }
+  ASSIGN_OR_RETURN(reservation,
+                   DeviceQuota::Reserve(quota, DeviceBytesOf(compiled.plan) - arena_bytes));
+  return Executable::Create(graph.context->device, std::move(compiled.plan),
+                            Select(graph.constants, compiled.constant_buffers), cancelled,
+                            graph.arena);
+}
+
 ipc::GraphBuilt BuildGraph(BuildRequest& request) {
   GraphObject& graph = *request.graph;
   ipc::GraphBuilt reply{graph.handle};
@@ -139,8 +191,11 @@ ipc::GraphBuilt BuildGraph(BuildRequest& request) {
     reply.error = std::move(status).error();
     return reply;
   }
-  const Plan& plan = graph.plans.at({}).executable->plan();
-  reply.kernel_count = static_cast<uint32_t>(plan.calls.size()) - plan.copy_count;
+  if (!graph.plans.empty()) {
+    const Plan& plan = graph.plans.at({}).executable->plan();
+    graph.kernel_count = static_cast<uint32_t>(plan.calls.size()) - plan.copy_count;
+  }
+  reply.kernel_count = graph.kernel_count;
   return reply;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ipc/messages.h"
+#include "service/passes/compile.h"
 #include "service/session/objects.h"
 
 namespace webnnd::service {
@@ -31,6 +32,14 @@ struct BuildRequest {
 Result<std::shared_ptr<Executable>> PlanFor(GraphObject& graph, std::vector<TensorAlias> aliases,
                                             const std::shared_ptr<DeviceQuota>& quota,
                                             const std::atomic<bool>* cancelled);
+
+// A graph, or its tensors, for particular sizes, on the timeline thread.
+Result<std::shared_ptr<Executable>> PlanForSizes(GraphObject& graph,
+                                                 const webidl::Assignment& sizes,
+                                                 const PlanOptions& options,
+                                                 const std::shared_ptr<DeviceQuota>& quota,
+                                                 const std::atomic<bool>* cancelled,
+                                                 DeviceQuota::Reservation& reservation);
 
 // Validates, compiles, and fills `request.graph`, with an error where it fails. The reply to send.
 ipc::GraphBuilt BuildGraph(BuildRequest& request);

@@ -48,6 +48,7 @@ void BindingUsers::Invalidate(const Error& reason) {
     const std::shared_ptr<BindingObject> binding = weak.lock();
     if (binding == nullptr) continue;
     binding->prepared = nullptr;
+    binding->variants.clear();
     if (!binding->error) binding->error = reason;
   }
   bindings_.clear();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "ipc/handle.h"
 #include "ipc/messages.h"
 #include "service/graph/graph_assembler.h"
+#include "service/passes/compile.h"
 #include "service/vulkan/device.h"
 #include "webidl/operand_descriptor.h"
 
@@ -113,6 +115,7 @@ struct TensorObject : Object {
   bool constant = false;
 
   // Timeline thread.
+  webidl::OperandDescriptor current;  // The descriptor at the shape that the tensor has.
   std::shared_ptr<Buffer> buffer;
   // Set when creation or the last write failed: what reads it fails with this (poisoned).
   std::optional<Error> error;
@@ -147,14 +150,19 @@ struct GraphObject : Object {
   // Written by the build thread before `built` is set.
   std::vector<Endpoint> inputs;
   std::vector<Endpoint> outputs;
-  Graph graph;                                     // Folded and fused: what plans are made of.
+  // What plans are made of: folded, and, where sizes are known, fused.
+  Graph graph;
+  CompileOptions options;
   std::vector<std::shared_ptr<Buffer>> constants;  // By GraphConstant::buffer; nullptr: unused.
+  uint32_t kernel_count = 0;                       // Where sizes are dynamic the most of some.
   std::optional<Error> error;
   std::atomic<bool> built{false};
 
   // The build thread's, then the timeline thread's. By the tensors that are input and output at
   // once; the plan without any is made by the build.
   std::map<std::vector<TensorAlias>, Planned> plans;
+  // Shared by all plans for particular sizes; grown, never shrunk.
+  std::shared_ptr<Buffer> arena;
   // Timeline thread.
   BindingUsers bindings;
 };
@@ -174,7 +182,15 @@ struct BindingObject : Object {
   const std::vector<std::shared_ptr<TensorObject>> inputs;
   const std::vector<std::shared_ptr<TensorObject>> outputs;
 
+  // What the graph, or the tensors, are for particular shapes.
+  struct Variant {
+    std::vector<webidl::Shape> shapes;  // Of all inputs, then of all outputs.
+    std::shared_ptr<Binding> prepared;
+    DeviceQuota::Reservation reservation;
+  };
+
   // Timeline thread.
+  std::list<Variant> variants;        // Most recently used first.
   std::shared_ptr<Binding> prepared;  // nullptr before the first use, and after an error.
   std::optional<Error> error;         // Why it can never be dispatched.
 };

@@ -5,20 +5,22 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
+#include "service/passes/graph_at.h"
 #include "service/session/build_graph.h"
+#include "webidl/graph_endpoints.h"
 
 namespace webnnd::service {
 namespace {
 
 using Tensors = std::vector<std::shared_ptr<TensorObject>>;
 
-Status CheckTensor(const GraphObject& graph, const GraphObject::Endpoint& endpoint,
-                   const TensorObject* tensor) {
+Status CheckTensor(const char* what, const GraphObject& graph,
+                   const GraphObject::Endpoint& endpoint, const TensorObject* tensor) {
   const std::string& name = endpoint.name;
   if (tensor == nullptr) return InvalidStateError("the tensor for ({}) was destroyed", name);
   INVALID_IF(tensor->context != graph.context, "the tensor for ({}) is of another context", name);
-  INVALID_IF(tensor->descriptor != endpoint.descriptor, "the tensor for ({}) is {} and not {}",
-             name, tensor->descriptor.ToString(), endpoint.descriptor.ToString());
+  TRY(webidl::CheckBindable(what, name, endpoint.descriptor, tensor->descriptor));
   INVALID_IF(tensor->constant, "the tensor for ({}) is constant", name);
   if (tensor->buffer == nullptr) {
     if (tensor->error) return *tensor->error;
@@ -27,13 +29,13 @@ Status CheckTensor(const GraphObject& graph, const GraphObject::Endpoint& endpoi
   return {};
 }
 
-Status CheckTensors(const GraphObject& graph, const std::vector<GraphObject::Endpoint>& endpoints,
-                    const Tensors& tensors) {
+Status CheckTensors(const char* what, const GraphObject& graph,
+                    const std::vector<GraphObject::Endpoint>& endpoints, const Tensors& tensors) {
   INVALID_IF(endpoints.size() != tensors.size(),
              "the number of tensors ({}) is not the graph's ({})", tensors.size(),
              endpoints.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    TRY(CheckTensor(graph, endpoints[i], tensors[i].get()));
+    TRY(CheckTensor(what, graph, endpoints[i], tensors[i].get()));
   }
   return {};
 }
@@ -68,15 +70,83 @@ std::vector<std::shared_ptr<Buffer>> Buffers(const Tensors& tensors) {
   return buffers;
 }
 
+std::vector<webidl::BoundEndpoint> Pair(const std::vector<GraphObject::Endpoint>& endpoints,
+                                        const Tensors& tensors) {
+  std::vector<webidl::BoundEndpoint> pairs;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    pairs.push_back({&endpoints[i].name, &endpoints[i].descriptor, &tensors[i]->descriptor,
+                     &tensors[i]->current.shape()});
+  }
+  return pairs;
+}
+
+std::vector<webidl::Shape> CapacitiesOf(const Tensors& tensors) {
+  std::vector<webidl::Shape> capacities;
+  for (const auto& tensor : tensors) capacities.push_back(tensor->descriptor.shape());
+  return capacities;
+}
+
+Status PrepareForShapes(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
+                        const std::atomic<bool>* cancelled) {
+  GraphObject& graph = *binding.graph;
+  // Where an input is not what it should be, its shape need not be either.
+  for (size_t i = 0; i < binding.inputs.size(); ++i) {
+    if (!binding.inputs[i]->error) continue;
+    return Error(*binding.inputs[i]->error)
+        .AddContext("using it as the input (" + graph.inputs[i].name + ")");
+  }
+  ASSIGN_OR_RETURN(const webidl::Assignment sizes,
+                   webidl::CheckInputs(Pair(graph.inputs, binding.inputs)));
+  ASSIGN_OR_RETURN(const std::vector<webidl::Shape> results,
+                   webidl::CheckOutputs(Pair(graph.outputs, binding.outputs), sizes));
+  std::vector<webidl::Shape> shapes;
+  for (const auto& input : binding.inputs) shapes.push_back(input->current.shape());
+  shapes.insert(shapes.end(), results.begin(), results.end());
+  auto& variants = binding.variants;
+  auto variant = std::find_if(variants.begin(), variants.end(),
+                              [&](const auto& known) { return known.shapes == shapes; });
+  if (variant == variants.end()) {
+    BindingObject::Variant made{std::move(shapes), nullptr, {}};
+    PlanOptions options{.aliases = FindAliases(binding),
+                        .input_capacities = CapacitiesOf(binding.inputs),
+                        .output_capacities = CapacitiesOf(binding.outputs)};
+    ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
+                     PlanForSizes(graph, sizes, options, quota, cancelled, made.reservation));
+    ASSIGN_OR_RETURN(made.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),
+                                                    Buffers(binding.outputs)));
+    if (variants.size() >= limits::kVariantsPerBindingMax) variants.pop_back();
+    variants.push_front(std::move(made));
+  } else {
+    variants.splice(variants.begin(), variants, variant);
+  }
+  binding.prepared = variants.front().prepared;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!binding.outputs[i]->descriptor.is_dynamic()) continue;
+    ASSIGN_OR_RETURN(binding.outputs[i]->current,
+                     binding.outputs[i]->descriptor.Resized(results[i]));
+  }
+  return {};
+}
+
 }  // namespace
+
+bool IsDynamic(const BindingObject& binding) {
+  const auto is_dynamic = [](const auto& tensor) {
+    return tensor != nullptr && tensor->descriptor.is_dynamic();
+  };
+  return IsDynamic(binding.graph->graph) ||
+         std::any_of(binding.inputs.begin(), binding.inputs.end(), is_dynamic) ||
+         std::any_of(binding.outputs.begin(), binding.outputs.end(), is_dynamic);
+}
 
 Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
                       const std::atomic<bool>* cancelled) {
   GraphObject& graph = *binding.graph;
-  TRY(CheckTensors(graph, graph.inputs, binding.inputs));
-  TRY(CheckTensors(graph, graph.outputs, binding.outputs));
+  TRY(CheckTensors("input", graph, graph.inputs, binding.inputs));
+  TRY(CheckTensors("output", graph, graph.outputs, binding.outputs));
   INVALID_IF(HasDuplicate(Pointers(binding.inputs)), "a tensor is bound to two inputs");
   INVALID_IF(HasDuplicate(Pointers(binding.outputs)), "a tensor is bound to two outputs");
+  if (IsDynamic(binding)) return PrepareForShapes(binding, quota, cancelled);
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
                    PlanFor(graph, FindAliases(binding), quota, cancelled));
   ASSIGN_OR_RETURN(binding.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),

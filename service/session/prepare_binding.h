@@ -10,9 +10,13 @@
 
 namespace webnnd::service {
 
-// On the timeline thread, once the graph is built. Sets `binding.prepared`. The error of a tensor's
-// creation, or Validation where one does not fit its place; a tensor may be once among the inputs
-// and once among the outputs.
+// Whether shapes may differ from one dispatch to the next: then it is prepared for each.
+bool IsDynamic(const BindingObject& binding);
+
+// On the timeline thread, once the graph is built. Sets `binding.prepared`, where shapes are
+// dynamic for those that the inputs have now, and then gives the outputs theirs. The error of a
+// tensor's creation, or Validation where one does not fit its place; a tensor may be once among the
+// inputs and once among the outputs.
 Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
                       const std::atomic<bool>* cancelled);
 

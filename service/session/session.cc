@@ -155,10 +155,11 @@ namespace {
 std::optional<Error> SetDescriptor(TensorObject& tensor, const ipc::WireDescriptor& descriptor) {
   auto checked = webidl::OperandDescriptor::Create(descriptor.data_type, descriptor.dimensions);
   if (!checked.ok()) return std::move(checked).error();
-  if (checked->is_dynamic()) {
-    return NotSupportedError("the dynamic tensor ({}) is not supported yet", checked->ToString());
+  if (tensor.constant && checked->is_dynamic()) {
+    return ValidationError("the shape of the constant ({}) is dynamic", checked->ToString());
   }
   tensor.descriptor = std::move(checked).value();
+  tensor.current = tensor.descriptor.AtCapacity();
   return std::nullopt;
 }
 
@@ -216,6 +217,12 @@ Session::Outcome Session::On(ipc::WriteTensor&& message) {
   } else {
     timeline_.WriteTensor(std::move(tensor), std::move(data));
   }
+  return {};
+}
+
+Session::Outcome Session::On(ipc::ResizeTensor&& message) {
+  ASSIGN_OR_RETURN(auto tensor, directory_.Find<TensorObject>(message.tensor));
+  if (tensor != nullptr) timeline_.ResizeTensor(std::move(tensor), std::move(message.shape));
   return {};
 }
 

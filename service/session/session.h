@@ -75,6 +75,7 @@ class Session {
   Outcome On(ipc::CreateBinding&& message);
   Outcome On(ipc::DestroyBinding&& message);
   Outcome On(ipc::DispatchBinding&& message);
+  Outcome On(ipc::ResizeTensor&& message);
 
   // The graph of a message with its tensors; nullptr where the graph was destroyed.
   template <class Message>

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "service/passes/fusion/fusion_choice.h"
+#include "service/passes/strided_endpoints.h"
 #include "service/session/build_graph.h"
 #include "service/session/prepare_binding.h"
 
@@ -210,18 +211,58 @@ void TimelineRunner::CreateTensor(std::shared_ptr<TensorObject> tensor,
   });
 }
 
+namespace {
+
+// Where the elements lie that the tensor has.
+Result<std::vector<ByteRange>> RangesOf(const TensorObject& tensor) {
+  const uint64_t bytes = tensor.current.byte_length();
+  if (LiesPacked(tensor.current.shape(), tensor.descriptor.shape())) {
+    return std::vector<ByteRange>{{0, bytes}};
+  }
+  if (bytes == 0) return std::vector<ByteRange>();
+  const uint64_t element_bytes = webidl::BitsPerElement(tensor.current.data_type()) / 8;
+  std::vector<CapacityDimension> dimensions =
+      DimensionsInCapacity(tensor.current.shape(), tensor.descriptor.shape());
+  CapacityDimension run;
+  if (dimensions.back().stride == 1) {
+    run = dimensions.back();
+    dimensions.pop_back();
+  }
+  const uint64_t run_bytes = run.size * element_bytes;
+  if (bytes / run_bytes > limits::kTransferRunsMax) {
+    return NotSupportedError("{} in a capacity of {} has more rows ({}) than can be transferred",
+                             tensor.current.ToString(),
+                             webidl::ShapeToString(tensor.descriptor.shape()), bytes / run_bytes);
+  }
+  std::vector<ByteRange> ranges;
+  ranges.reserve(bytes / run_bytes);
+  for (uint64_t i = 0; i < bytes / run_bytes; ++i) {
+    uint64_t offset = 0;
+    uint64_t rest = i;
+    for (size_t d = dimensions.size(); d-- > 0;) {
+      offset += rest % dimensions[d].size * dimensions[d].stride;
+      rest /= dimensions[d].size;
+    }
+    ranges.push_back({offset * element_bytes, run_bytes});
+  }
+  return ranges;
+}
+
+}  // namespace
+
 Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data) {
   ContextObject& context = *tensor.context;
   if (context.timeline == nullptr) return NoTimeline(context);
   if (tensor.buffer == nullptr) {
     return tensor.error ? *tensor.error : InvalidStateError("the tensor was destroyed");
   }
-  INVALID_IF(data.length() != tensor.descriptor.byte_length(),
+  INVALID_IF(data.length() != tensor.current.byte_length(),
              "the data's byte length ({}) is not the tensor's ({})", data.length(),
-             tensor.descriptor.byte_length());
+             tensor.current.byte_length());
+  ASSIGN_OR_RETURN(const std::vector<ByteRange> ranges, RangesOf(tensor));
   context.has_unsubmitted_work = true;
   return context.timeline->Write(
-      tensor.buffer, 0, data.length(),
+      tensor.buffer, ranges,
       [&](uint64_t offset, std::span<std::byte> staging) { return data.Read(offset, staging); });
 }
 
@@ -262,6 +303,18 @@ void TimelineRunner::Discard(PayloadSource data) {
   Post(nullptr, [this, shared_data] { Acknowledge(*shared_data); });
 }
 
+void TimelineRunner::ResizeTensor(std::shared_ptr<TensorObject> tensor, webidl::Shape shape) {
+  Post(tensor->context, [tensor, shape = std::move(shape)] {
+    auto resized = tensor->descriptor.Resized(shape);
+    // An honest client has checked it.
+    if (resized.ok()) {
+      tensor->current = std::move(*resized);
+    } else {
+      tensor->error = std::move(resized).error().AddContext("resizing the tensor");
+    }
+  });
+}
+
 void TimelineRunner::WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSource data) {
   auto shared_data = std::make_shared<PayloadSource>(std::move(data));
   Post(tensor->context, [this, tensor, shared_data] {
@@ -287,13 +340,14 @@ void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t r
       if (context.timeline == nullptr) return NoTimeline(context);
       if (tensor->buffer == nullptr) return InvalidStateError("the tensor was destroyed");
       INVALID_IF(!tensor->readable, "the tensor is not readable");
-      uint64_t bytes = tensor->descriptor.byte_length();
+      uint64_t bytes = tensor->current.byte_length();
+      ASSIGN_OR_RETURN(const std::vector<ByteRange> ranges, RangesOf(*tensor));
       INVALID_IF(bytes > shared_target->capacity(),
                  "the destination ({} bytes) is smaller than the tensor ({} bytes)",
                  shared_target->capacity(), bytes);
       context.has_unsubmitted_work = true;
       return context.timeline->Read(
-          tensor->buffer, bytes,
+          tensor->buffer, ranges,
           [this, request, shared_target](Result<std::span<const std::byte>> result) {
             ipc::TensorRead reply{request};
             if (!result.ok()) {
@@ -413,7 +467,9 @@ Status TimelineRunner::RunDispatch(BindingObject& binding) {
   if (binding.error) return *binding.error;
   // A plain dispatch.
   if (binding.handle == ipc::Handle{}) TRY(CheckTensorsDiffer(binding));
-  if (binding.prepared == nullptr) TRY(PrepareBinding(binding, quota_, &stopping_));
+  if (binding.prepared == nullptr || IsDynamic(binding)) {
+    TRY(PrepareBinding(binding, quota_, &stopping_));
+  }
   for (size_t i = 0; i < binding.inputs.size(); ++i) {
     if (!binding.inputs[i]->error) continue;
     return Error(*binding.inputs[i]->error)

@@ -45,6 +45,7 @@ class TimelineRunner {
   void DestroyTensor(std::shared_ptr<TensorObject> tensor);
   // For a payload whose target is gone: it is acknowledged in its turn.
   void Discard(PayloadSource data);
+  void ResizeTensor(std::shared_ptr<TensorObject> tensor, webidl::Shape shape);
   void WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSource data);
   void ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t request, ReadTarget target);
   void Build(std::shared_ptr<BuilderObject> builder, std::shared_ptr<GraphObject> graph,

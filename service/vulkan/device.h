@@ -82,10 +82,15 @@ class Executable {
   virtual ~Executable() = default;
   // Compiles every pipeline and warms it with an empty dispatch, so that no dispatch pays for it.
   // `constants` in the plan's order. Where `cancelled` becomes true, it gives up before the next
-  // pipeline (InvalidState): together they may take seconds.
+  // pipeline (InvalidState): together they may take seconds. `arena`: memory for intermediates, at
+  // least as much as the plan needs, which executables may share whose dispatches are on one
+  // timeline; else it allocates its own.
   static Result<std::shared_ptr<Executable>> Create(std::shared_ptr<Device> device, Plan plan,
                                                     std::vector<std::shared_ptr<Buffer>> constants,
-                                                    const std::atomic<bool>* cancelled = nullptr);
+                                                    const std::atomic<bool>* cancelled = nullptr,
+                                                    std::shared_ptr<Buffer> arena = nullptr);
+  // What Create compiles, without the rest.
+  static Status WarmUp(Device& device, const Plan& plan, const std::atomic<bool>* cancelled);
   virtual const Plan& plan() const = 0;
   virtual uint64_t device_bytes() const = 0;  // Arena and parameters, without constants.
 };

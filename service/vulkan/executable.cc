@@ -9,18 +9,25 @@ namespace webnnd::service {
 
 Result<std::shared_ptr<Executable>> Executable::Create(
     std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants,
-    const std::atomic<bool>* cancelled) {
+    const std::atomic<bool>* cancelled, std::shared_ptr<Buffer> arena) {
   auto executable =
       std::make_shared<ExecutableImpl>(device->impl().shared_from_this(), std::move(plan));
-  TRY(executable->Prepare(constants, cancelled));
+  TRY(executable->Prepare(constants, cancelled, arena));
   return std::shared_ptr<Executable>(std::move(executable));
 }
 
 Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& constants,
-                               const std::atomic<bool>* cancelled) {
+                               const std::atomic<bool>* cancelled,
+                               const std::shared_ptr<Buffer>& arena) {
   TRY(AdoptConstants(constants));
   TRY(CheckCalls());
-  if (plan_.arena_bytes > 0) {
+  if (plan_.arena_bytes > 0 && arena != nullptr) {
+    ASSIGN_OR_RETURN(arena_, device_->Own(arena));
+    if (arena_->bytes() < plan_.arena_bytes) {
+      return InternalError("the arena is smaller than planned ({} bytes)", arena_->bytes());
+    }
+    arena_->ShareWithDevice();
+  } else if (plan_.arena_bytes > 0) {
     ASSIGN_OR_RETURN(arena_, device_->Allocate(MemoryKind::kTensor, plan_.arena_bytes));
     arena_->ShareWithDevice();
   }
@@ -124,6 +131,10 @@ Status ExecutableImpl::WriteParameters() {
   }
   parameters_->ShareWithDevice();
   return {};
+}
+
+Status Executable::WarmUp(Device& device, const Plan& plan, const std::atomic<bool>* cancelled) {
+  return ExecutableImpl(device.impl().shared_from_this(), plan).CompilePipelines(cancelled);
 }
 
 Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {

@@ -18,7 +18,9 @@ class ExecutableImpl : public Executable {
       : device_(std::move(device)), plan_(std::move(plan)) {}
 
   Status Prepare(const std::vector<std::shared_ptr<Buffer>>& constants,
-                 const std::atomic<bool>* cancelled);
+                 const std::atomic<bool>* cancelled, const std::shared_ptr<Buffer>& arena);
+
+  Status CompilePipelines(const std::atomic<bool>* cancelled);
 
   const Plan& plan() const override { return plan_; }
   uint64_t device_bytes() const override;
@@ -37,7 +39,6 @@ class ExecutableImpl : public Executable {
   Status CheckCalls() const;
   Status CheckBuffer(const BufferRef& buffer) const;
   Status WriteParameters();
-  Status CompilePipelines(const std::atomic<bool>* cancelled);
 
   std::shared_ptr<DeviceImpl> device_;
   Plan plan_;
