@@ -120,14 +120,14 @@ TEST_F(SessionGraphTest, ShapesThatDoNotBroadcast_AreRefusedWithTheLabel) {
   EXPECT_EQ(error.cause(), Cause::kValidation);
 }
 
-TEST_F(SessionGraphTest, DynamicDimension_IsNotSupported) {
+TEST_F(SessionGraphTest, DynamicDimensionThatNoInputHas_IsRefused) {
   Handle builder = peer().MakeBuilder();
   ipc::WireDescriptor dynamic{webidl::OperandDataType::kFloat32,
-                              {webidl::DynamicDimension{"length", 16, 1}}};
+                              {webidl::DynamicDimension{"past + seq", 16, 1}}};
   peer().Send(ipc::AddInputs{builder, {{3, "x", std::move(dynamic)}}});
   peer().AddOperators(builder, {Add(3, 3, 4)});
-  Error error = ExpectRefused(builder, {3}, {{"y", 4}}, "");
-  EXPECT_EQ(error.cause(), Cause::kNotSupported);
+  Error error = ExpectRefused(builder, {3}, {{"y", 4}}, "(past)");
+  EXPECT_EQ(error.cause(), Cause::kValidation);
 }
 
 TEST_F(SessionGraphTest, BuilderThatWasBuilt_TakesNothingMore) {
