@@ -13,7 +13,7 @@ enum class Method : uint8_t {
   kCreateContext,
   kCreateTensor,
   kCreateConstantTensor,
-  kWriteTensor,
+  kWriteTensor,  // And resize of a tensor.
   kReadTensor,
   kDispatch,
   kBuilder,  // The constructor, input, constant and every operator.

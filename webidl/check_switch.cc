@@ -23,7 +23,9 @@ State& GetState() {
 
 bool CheckTrips(const CheckOf& check, bool condition) {
   State& state = GetState();
-  const bool of_operator = check.number >= kFirstOperatorCheck;
+  const bool of_operator =
+      check.number >= kFirstOperatorCheck &&
+      (check.number < kFirstDimensionCheck || check.number > kLastDimensionCheck);
   const CheckSite site{check.number, of_operator ? state.operator_name : "",
                        std::string(check.argument)};
   std::set<std::string>& tests = state.log[site];

@@ -29,7 +29,10 @@ struct CheckSite {
   std::string argument;  // Empty where the rule is about one thing of the operator.
   friend auto operator<=>(const CheckSite&, const CheckSite&) = default;
 };
-inline constexpr int kFirstOperatorCheck = 10;
+inline constexpr int kFirstOperatorCheck = 11;
+// Nor do those of dynamic dimensions count for each operator.
+inline constexpr int kFirstDimensionCheck = 16;
+inline constexpr int kLastDimensionCheck = 20;
 
 // Whether the check refuses: its condition holds, and it is not switched off.
 bool CheckTrips(const CheckOf& check, bool condition);

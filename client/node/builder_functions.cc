@@ -162,7 +162,21 @@ napi_value OperandDataTypeOf(napi_env env, napi_callback_info info) {
 napi_value OperandShapeOf(napi_env env, napi_callback_info info) {
   std::shared_ptr<Operand> operand;
   if (!Arguments(env, info).Read(operand)) return nullptr;
-  return ToValue(env, operand->shape());
+  const std::vector<webidl::Dimension> dimensions = operand->descriptor().dimensions();
+  std::vector<napi_value> shape;
+  for (const webidl::Dimension& dimension : dimensions) {
+    const auto* dynamic = std::get_if<webidl::DynamicDimension>(&dimension);
+    if (dynamic == nullptr) {
+      shape.push_back(ToValue(env, static_cast<double>(std::get<uint32_t>(dimension))));
+      continue;
+    }
+    ObjectMaker object(env);
+    object.Add("name", ToValue(env, std::string_view(dynamic->name)))
+        .Add("maxSize", ToValue(env, static_cast<double>(dynamic->max_size)))
+        .Add("minSize", ToValue(env, static_cast<double>(dynamic->min_size)));
+    shape.push_back(object.object());
+  }
+  return MakeArray(env, shape);
 }
 
 }  // namespace webnn::node

@@ -140,12 +140,10 @@ napi_value CreateTensor(napi_env env, napi_callback_info info) {
   std::shared_ptr<Context> context;
   const Descriptor descriptor = Descriptor::From(arguments.reader(), arguments[1]);
   if (!arguments.Read(context)) return nullptr;
-  Environment& environment = Environment::Of(env);
-  auto shape = descriptor.FixedShape();
-  if (!shape.ok()) return PromiseError(environment, Method::kCreateTensor, shape.error());
-  return PromiseTensor(environment, Method::kCreateTensor,
-                       context->CreateTensor({descriptor.data_type, *shape, descriptor.readable,
-                                              descriptor.writable}));
+  return PromiseTensor(
+      Environment::Of(env), Method::kCreateTensor,
+      context->CreateTensor({descriptor.data_type, webnnd::webidl::Sizes(descriptor.dimensions),
+                             descriptor.readable, descriptor.writable}));
 }
 
 napi_value CreateConstantTensor(napi_env env, napi_callback_info info) {
@@ -173,12 +171,28 @@ napi_value WriteTensor(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value ResizeTensor(napi_env env, napi_callback_info info) {
+  std::shared_ptr<Tensor> tensor;
+  webnnd::webidl::Shape shape;
+  if (!Arguments(env, info).Read(tensor, shape)) return nullptr;
+  if (auto resized = tensor->Resize(shape); !resized.ok()) {
+    Environment::Of(env).Throw(Method::kWriteTensor, resized.error());
+  }
+  return nullptr;
+}
+
+napi_value TensorShapeOf(napi_env env, napi_callback_info info) {
+  std::shared_ptr<Tensor> tensor;
+  if (!Arguments(env, info).Read(tensor)) return nullptr;
+  return ToValue(env, tensor->shape());
+}
+
 napi_value ReadTensor(napi_env env, napi_callback_info info) {
   std::shared_ptr<Context> context;
   std::shared_ptr<Tensor> tensor;
   if (!Arguments(env, info).Read(context, tensor)) return nullptr;
   // Read straight into what the script gets. The memory of an ArrayBuffer does not move.
-  const size_t length = tensor->readable() ? tensor->descriptor().byte_length() : 0;
+  const size_t length = tensor->readable() ? tensor->byte_length() : 0;
   void* data = nullptr;
   napi_value buffer = nullptr;
   if (napi_create_arraybuffer(env, length, &data, &buffer) != napi_ok) return nullptr;

@@ -20,7 +20,7 @@ webnnd::Result<Shape> Descriptor::FixedShape() const {
     if (const auto* fixed = std::get_if<uint32_t>(&dimension)) {
       shape.push_back(*fixed);
     } else {
-      return webnnd::NotSupportedError("a shape with dynamic dimensions is only for inputs");
+      return webnnd::NotSupportedError("the shape of a constant has no dynamic dimensions");
     }
   }
   return shape;

@@ -29,6 +29,9 @@ napi_value CreateTensor(napi_env env, napi_callback_info info);
 napi_value CreateConstantTensor(napi_env env, napi_callback_info info);
 // writeTensor(context, tensor, Uint8Array)
 napi_value WriteTensor(napi_env env, napi_callback_info info);
+// resizeTensor(tensor, array), tensorShape(tensor) => array
+napi_value ResizeTensor(napi_env env, napi_callback_info info);
+napi_value TensorShapeOf(napi_env env, napi_callback_info info);
 // readTensor(context, tensor) => Promise<ArrayBuffer>
 napi_value ReadTensor(napi_env env, napi_callback_info info);
 // readTensorInto(context, tensor, Uint8Array) => Promise<undefined>
@@ -62,7 +65,8 @@ napi_value ConstantTensor(napi_env env, napi_callback_info info);
 napi_value Operator(napi_env env, napi_callback_info info);
 // build(builder, names, operands) => Promise<graph>
 napi_value Build(napi_env env, napi_callback_info info);
-// operandDataType(operand) => string, operandShape(operand) => array
+// operandDataType(operand) => string, operandShape(operand) => array of numbers and
+// MLDynamicDimension
 napi_value OperandDataTypeOf(napi_env env, napi_callback_info info);
 napi_value OperandShapeOf(napi_env env, napi_callback_info info);
 

@@ -115,14 +115,31 @@ function namesAndHandles(entries) {
 }
 
 class MLTensorImplementation {
+  #shape;
+
   constructor(context, handle, { dataType, shape, readable, writable, constant }) {
     this.context = context;  // While its tensors are there, a context is.
     this.handle = handle;
     this.dataType = dataType;
-    this.shape = Object.freeze(shape);
+    // Of dynamic dimensions the sizes at the moment; dispatches and resize change them.
+    if (shape.every((size) => typeof size === 'number')) this.#shape = Object.freeze(shape);
+    this.isStatic = this.#shape !== undefined;
     this.readable = readable;
     this.writable = writable;
     this.constant = constant;
+  }
+
+  get shape() {
+    if (this.isStatic) return this.#shape;
+    const shape = native.tensorShape(this.handle);
+    if (!this.#shape?.every((size, axis) => size === shape[axis])) {
+      this.#shape = Object.freeze(shape);
+    }
+    return this.#shape;
+  }
+
+  resize(shape) {
+    native.resizeTensor(this.handle, shape);
   }
 
   destroy() {
@@ -164,7 +181,7 @@ class MLOperandImplementation {
   }
 
   get shape() {
-    return this.#shape ??= Object.freeze(native.operandShape(this.handle));
+    return this.#shape ??= Object.freeze(native.operandShape(this.handle).map(Object.freeze));
   }
 }
 

@@ -54,6 +54,8 @@ constexpr struct {
     {"build", Build},
     {"operandDataType", OperandDataTypeOf},
     {"operandShape", OperandShapeOf},
+    {"tensorShape", TensorShapeOf},
+    {"resizeTensor", ResizeTensor},
 };
 
 napi_value Start(napi_env env, napi_value exports) {

@@ -18,16 +18,20 @@ test('builder methods throw at once, with the label', async () => {
   throwsNamed('TypeError', () => other.relu(x), /another builder/);
 });
 
-test('a dynamic dimension is refused by name', async () => {
+test('dynamic dimensions that are unnamed, unbounded or at odds are refused', async () => {
   const builder = await newBuilder();
-  const shape = [{ name: 'length', maxSize: 8 }];
-  throwsNamed('NotSupportedError', () => builder.input('x', { dataType: 'float32', shape }));
+  const input = (name, ...shape) => builder.input(name, { dataType: 'float32', shape });
+  input('x', { name: 'length', maxSize: 8 });
+  throwsNamed('TypeError', () => input('y', { name: 'length', maxSize: 9 }), /1 to 8/);
+  throwsNamed('TypeError', () => input('y', { name: '', maxSize: 8 }), /no name/);
+  throwsNamed('TypeError', () => input('y', { name: 'other', maxSize: 0 }), /maxSize \(0\)/);
+  throwsNamed('TypeError', () => input('y', { maxSize: 8 }), /required member/);
   const context = await sharedContext();
-  // The draft knows no other failure of a valid descriptor.
-  await rejectsNamed('UnknownError',
-    () => context.createTensor({ dataType: 'float32', shape }), /dynamic/);
-  throwsNamed('TypeError',
-    () => builder.input('x', { dataType: 'float32', shape: [{ maxSize: 8 }] }), /required member/);
+  const shape = [{ name: 'length', maxSize: 8 }];
+  const tensor = await context.createTensor({ dataType: 'float32', shape });
+  throwsNamed('TypeError', () => tensor.resize([9]), /1 to 8/);
+  throwsNamed('NotSupportedError',
+    () => builder.constant({ dataType: 'float32', shape }, new Float32Array(8)), /constant/);
 });
 
 test('build rejects, and the builder can be used until it succeeds', async () => {

@@ -120,6 +120,23 @@ TEST_F(DynamicInferenceTest, AttributesThatNameOthers_AreRefused) {
               HasSubstr("the dimension (seq) is given as 1 to 4, where elsewhere it is 1 to 32"));
 }
 
+TEST_F(DynamicInferenceTest, OperandsThatGiveANameOtherBounds_AreRefused) {
+  DimensionNames others;
+  auto other = OperandDescriptor::Create(
+      OperandDataType::kFloat32, std::vector<Dimension>{DynamicDimension{"seq", 31, 1}}, others);
+  EXPECT_EQ(Infer(OperatorKind::kAdd, {Make({seq_}), *other}),
+            "add: the dimension (seq) is given as 1 to 31, where elsewhere it is 1 to 32");
+}
+
+TEST_F(DynamicInferenceTest, DimensionThatMayBeNegative_IsRefused) {
+  LinearExpression expression;
+  ASSERT_TRUE(expression.Add("seq", {1, 32}, 2) && expression.AddConstant(-3));
+  EXPECT_EQ(OperandDescriptor::Create(OperandDataType::kFloat32, std::vector{expression})
+                .error()
+                .message(),
+            "the dimension (2 * seq - 3) may be negative (-1)");
+}
+
 TEST_F(DynamicInferenceTest, TypesAndRanks_AreCheckedAsEver) {
   EXPECT_THAT(Infer(OperatorKind::kMatmul, {Make({seq_}), Make({seq_})}), HasSubstr("the rank of"));
 }

@@ -4,7 +4,7 @@
 import { GeneratorError } from './reader.mjs';
 
 // Extensions that the service does not have yet: scripts must not find them.
-const NOT_THERE_YET = new Set(['MLTensor.resize']);
+const NOT_THERE_YET = new Set();
 
 const isThere = (type) => type.kind !== 'interface' || !NOT_THERE_YET.has(type.idl);
 

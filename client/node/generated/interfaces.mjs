@@ -398,6 +398,11 @@ export const MLTensor = idl.defineInterface('MLTensor', {
     ['destroy', [
       [idl.plain, []],
     ]],
+    ['resize', [
+      [idl.plain, [
+        ['shape', idl.sequence(idl.enforcedUnsignedLong)],
+      ], { extension: true }],
+    ]],
   ],
 });
 

@@ -564,6 +564,7 @@ export class MLTensor {
   readonly writable: boolean;
   readonly constant: boolean;
   destroy(): void;
+  resize(shape: Iterable<number>): void;
 }
 
 export class MLGraphBuilder {
