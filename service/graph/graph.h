@@ -27,6 +27,8 @@ struct Value {
   // kInput: index into Graph::inputs. kConstant: index into Graph::constants.
   // kResult: index of the operator that produces it.
   uint32_t index = 0;
+  // Bytes that memory is planned with, where that is more than it has.
+  uint64_t reserved_bytes = 0;
 };
 
 // An operator. Slots follow the signature (webidl/generated/signatures.h); kNoValue for an absent
@@ -64,6 +66,8 @@ struct Graph {
   std::vector<GraphConstant> constants;
   std::vector<Input> inputs;  // In the order of the tensors of a dispatch.
   std::vector<Output> outputs;
+  // What lowering adds has room to grow in.
+  bool reserves = false;
   webidl::DimensionNames names;  // Of dynamic dimensions, all of them known from inputs.
 };
 

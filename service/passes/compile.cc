@@ -16,7 +16,8 @@ namespace webnnd::service {
 
 ValueId LoweringBuilder::AddTemporary(webidl::OperandDescriptor descriptor) {
   auto value = static_cast<ValueId>(graph_.values.size());
-  graph_.values.push_back({Value::Kind::kResult, std::move(descriptor), /*index=*/0});
+  const uint64_t reserved = graph_.reserves ? RoundUpToStep(descriptor.byte_length()) : 0;
+  graph_.values.push_back({Value::Kind::kResult, std::move(descriptor), /*index=*/0, reserved});
   return value;
 }
 
@@ -44,7 +45,11 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
 Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,
                                   const CompileOptions& options, const PlanOptions& plan_options) {
   ASSIGN_OR_RETURN(Graph at, GraphAt(graph, sizes));
+  const size_t value_count = at.values.size();
   if (options.fusion) Fuse(at, options.fusions);
+  for (size_t value = value_count; value < at.values.size(); ++value) {
+    at.values[value].reserved_bytes = RoundUpToStep(at.values[value].descriptor.byte_length());
+  }
   return PlanGraph(std::move(at), plan_options);
 }
 

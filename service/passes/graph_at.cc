@@ -1,9 +1,12 @@
 #include "service/passes/graph_at.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
+#include "base/checked_math.h"
+#include "base/limits.h"
 #include "webidl/dynamic_inference.h"
 #include "webidl/operator_table.h"
 
@@ -21,8 +24,13 @@ class Instance {
     graph_.inputs = source_.inputs;
     graph_.outputs = source_.outputs;
     graph_.values.reserve(source_.values.size());
+    graph_.reserves = true;
+    const webidl::Assignment steps = Steps();
     for (const Value& value : source_.values) {
-      graph_.values.push_back({value.kind, value.descriptor.At(sizes_), value.index});
+      const uint64_t reserved =
+          value.descriptor.is_dynamic() ? value.descriptor.At(steps).byte_length() : 0;
+      graph_.values.push_back({value.kind, value.descriptor.At(sizes_), value.index,
+                               std::min(reserved, limits::kBindingBytesMax)});
     }
     graph_.nodes.reserve(source_.nodes.size());
     for (const Node& node : source_.nodes) {
@@ -37,6 +45,15 @@ class Instance {
   }
 
  private:
+  webidl::Assignment Steps() const {
+    webidl::Assignment steps;
+    for (const auto& [name, bounds] : source_.names.symbols()) {
+      const uint64_t step = RoundUpToStep(sizes_.at(name));
+      steps[name] = static_cast<uint32_t>(std::min<uint64_t>(step, bounds.max));
+    }
+    return steps;
+  }
+
   const webidl::OperandDescriptor& descriptor(ValueId value) const {
     return graph_.values[value].descriptor;
   }
@@ -113,6 +130,11 @@ class Instance {
 }  // namespace
 
 bool IsDynamic(const Graph& graph) { return !graph.names.symbols().empty(); }
+
+uint64_t RoundUpToStep(uint64_t size) {
+  if (size <= 8) return size;
+  return AlignUp(size, std::bit_floor(size - 1) / 4);
+}
 
 Result<Graph> GraphAt(const Graph& graph, const webidl::Assignment& sizes) {
   return Instance(graph, sizes).Run();

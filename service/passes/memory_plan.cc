@@ -16,6 +16,20 @@ uint64_t BufferBytes(const webidl::OperandDescriptor& descriptor) {
   return AlignUp<uint64_t>(descriptor.byte_length(), 4);
 }
 
+uint64_t ReservedBytes(const Value& value) {
+  return std::max(BufferBytes(value.descriptor), AlignUp<uint64_t>(value.reserved_bytes, 4));
+}
+
+// What of a tensor kernels see: as much as it can have, so that it is the same at any shape.
+uint64_t TensorBytes(const Value& value, const std::vector<webidl::Shape>& capacities,
+                     size_t index) {
+  const uint64_t bytes = BufferBytes(value.descriptor);
+  if (capacities.empty()) return bytes;
+  uint64_t bits = webidl::BitsPerElement(value.descriptor.data_type());
+  for (uint32_t size : capacities[index]) bits *= size;
+  return std::max(bytes, std::min(AlignUp<uint64_t>((bits + 7) / 8, 4), limits::kBindingBytesMax));
+}
+
 struct Interval {
   ValueId root = kNoValue;
   size_t first_call = 0;
@@ -31,8 +45,8 @@ std::vector<Interval> FindLiveIntervals(const Graph& graph, const Placement& pla
     for (const LoweredBuffer& buffer : calls[i].buffers) {
       ValueId root = placement.root(buffer.value);
       if (!placement.InArena(root)) continue;
-      auto [entry, inserted] = intervals.try_emplace(
-          root, Interval{root, i, i, BufferBytes(graph.values[root].descriptor), 0});
+      auto [entry, inserted] =
+          intervals.try_emplace(root, Interval{root, i, i, ReservedBytes(graph.values[root]), 0});
       entry->second.last_call = i;
     }
   }
@@ -163,7 +177,8 @@ void PlaceBarriers(std::vector<KernelCall>& calls) {
 class Planner {
  public:
   Planner(const Graph& graph, LoweringBuilder lowered, const PlanOptions& options)
-      : graph_(graph),
+      : options_(options),
+        graph_(graph),
         lowered_(std::move(lowered)),
         guard_bytes_(options.guard_bytes),
         placement_(graph, lowered_, options.aliases) {}
@@ -201,10 +216,14 @@ class Planner {
     compiled_.plan.copy_count =
         placement_.inserted_copies() + static_cast<uint32_t>(placement_.copied_outputs().size());
     for (const Graph::Input& input : graph_.inputs) {
-      compiled_.plan.input_bytes.push_back(BufferBytes(graph_.values[input.value].descriptor));
+      const size_t index = compiled_.plan.input_bytes.size();
+      compiled_.plan.input_bytes.push_back(
+          TensorBytes(graph_.values[input.value], options_.input_capacities, index));
     }
     for (const Graph::Output& output : graph_.outputs) {
-      compiled_.plan.output_bytes.push_back(BufferBytes(graph_.values[output.value].descriptor));
+      const size_t index = compiled_.plan.output_bytes.size();
+      compiled_.plan.output_bytes.push_back(
+          TensorBytes(graph_.values[output.value], options_.output_capacities, index));
     }
     PlaceBarriers(compiled_.plan.calls);
     return std::move(compiled_);
@@ -237,7 +256,10 @@ class Planner {
     }
     LoweredCall call = MakeCopyCall(graph_, value, value);
     AddCall(std::move(call),
-            {Refer(value, false), {BufferSpace::kOutput, copy.output, 0, bytes, /*written=*/true}});
+            {Refer(value, false),
+             {BufferSpace::kOutput, copy.output, 0,
+              TensorBytes(graph_.values[value], options_.output_capacities, copy.output),
+              /*written=*/true}});
     return {};
   }
 
@@ -246,11 +268,13 @@ class Planner {
     uint64_t bytes = BufferBytes(graph_.values[value].descriptor);
     const Value& place = graph_.values[root];
     if (uint32_t output = placement_.output_of_root(root); output != Placement::kNone) {
+      bytes = TensorBytes(graph_.values[value], options_.output_capacities, output);
       return {BufferSpace::kOutput, output, 0, bytes, written};
     }
     switch (place.kind) {
       case Value::Kind::kInput:
         CHECK(!written);
+        bytes = TensorBytes(graph_.values[value], options_.input_capacities, place.index);
         return {BufferSpace::kInput, place.index, 0, bytes, written};
       case Value::Kind::kConstant:
         CHECK(!written);
@@ -258,6 +282,7 @@ class Planner {
       case Value::Kind::kResult:
         break;
     }
+    bytes = std::max(bytes, std::min(ReservedBytes(graph_.values[value]), ReservedBytes(place)));
     return {BufferSpace::kArena, 0, arena_offset_.at(root), bytes, written};
   }
 
@@ -273,6 +298,7 @@ class Planner {
     return entry->second;
   }
 
+  const PlanOptions& options_;
   const Graph& graph_;
   LoweringBuilder lowered_;
   uint64_t guard_bytes_;
