@@ -156,27 +156,35 @@ Result<std::shared_ptr<Executable>> PlanFor(GraphObject& graph, std::vector<Tens
   return graph.plans.emplace(std::move(aliases), std::move(planned)).first->second.executable;
 }
 
-Result<std::shared_ptr<Executable>> PlanForSizes(GraphObject& graph,
-                                                 const webidl::Assignment& sizes,
-                                                 const PlanOptions& options,
-                                                 const std::shared_ptr<DeviceQuota>& quota,
-                                                 const std::atomic<bool>* cancelled,
-                                                 DeviceQuota::Reservation& reservation) {
-  ASSIGN_OR_RETURN(CompiledGraph compiled,
-                   IsDynamic(graph.graph)
-                       ? PlanGraphAt(graph.graph, sizes, graph.options, options)
-                       : PlanGraph(graph.graph, options));
+Result<CompiledGraph> PlanForSizes(const GraphObject& graph, const webidl::Assignment& sizes,
+                                   const PlanOptions& options) {
+  return IsDynamic(graph.graph) ? PlanGraphAt(graph.graph, sizes, graph.options, options)
+                                : PlanGraph(graph.graph, options);
+}
+
+Result<std::shared_ptr<Executable>> MakeExecutable(GraphObject& graph, CompiledGraph compiled,
+                                                   const std::shared_ptr<DeviceQuota>& quota,
+                                                   const std::atomic<bool>* cancelled) {
   const uint64_t arena_bytes = compiled.plan.arena_bytes;
   if (arena_bytes > 0 && (graph.arena == nullptr || graph.arena->bytes() < arena_bytes)) {
     const uint64_t grown = graph.arena == nullptr ? 0 : graph.arena->bytes() / 2 * 3;
     ASSIGN_OR_RETURN(graph.arena, AllocateWithinQuota(*graph.context->device, quota,
                                                       std::max(arena_bytes, grown)));
   }
-  ASSIGN_OR_RETURN(reservation,
-                   DeviceQuota::Reserve(quota, DeviceBytesOf(compiled.plan) - arena_bytes));
-  return Executable::Create(graph.context->device, std::move(compiled.plan),
-                            Select(graph.constants, compiled.constant_buffers), cancelled,
-                            graph.arena);
+  struct Accounted {
+    DeviceQuota::Reservation reservation;
+    std::shared_ptr<Executable> executable;
+  };
+  auto accounted = std::make_shared<Accounted>();
+  // Parameters thrice: a binding has them twice.
+  ASSIGN_OR_RETURN(accounted->reservation,
+                   DeviceQuota::Reserve(quota, 3 * (DeviceBytesOf(compiled.plan) - arena_bytes)));
+  ASSIGN_OR_RETURN(accounted->executable,
+                   Executable::Create(graph.context->device, std::move(compiled.plan),
+                                      Select(graph.constants, compiled.constant_buffers), cancelled,
+                                      graph.arena));
+  Executable* executable = accounted->executable.get();
+  return std::shared_ptr<Executable>(std::move(accounted), executable);
 }
 
 ipc::GraphBuilt BuildGraph(BuildRequest& request) {

@@ -34,12 +34,11 @@ Result<std::shared_ptr<Executable>> PlanFor(GraphObject& graph, std::vector<Tens
                                             const std::atomic<bool>* cancelled);
 
 // A graph, or its tensors, for particular sizes, on the timeline thread.
-Result<std::shared_ptr<Executable>> PlanForSizes(GraphObject& graph,
-                                                 const webidl::Assignment& sizes,
-                                                 const PlanOptions& options,
-                                                 const std::shared_ptr<DeviceQuota>& quota,
-                                                 const std::atomic<bool>* cancelled,
-                                                 DeviceQuota::Reservation& reservation);
+Result<CompiledGraph> PlanForSizes(const GraphObject& graph, const webidl::Assignment& sizes,
+                                   const PlanOptions& options);
+Result<std::shared_ptr<Executable>> MakeExecutable(GraphObject& graph, CompiledGraph compiled,
+                                                   const std::shared_ptr<DeviceQuota>& quota,
+                                                   const std::atomic<bool>* cancelled);
 
 // Validates, compiles, and fills `request.graph`, with an error where it fails. The reply to send.
 ipc::GraphBuilt BuildGraph(BuildRequest& request);

@@ -185,8 +185,8 @@ struct BindingObject : Object {
   // What the graph, or the tensors, are for particular shapes.
   struct Variant {
     std::vector<webidl::Shape> shapes;  // Of all inputs, then of all outputs.
-    std::shared_ptr<Binding> prepared;
-    DeviceQuota::Reservation reservation;
+    std::shared_ptr<const CompiledGraph> compiled;
+    std::shared_ptr<Binding> prepared;  // Several variants may have the same one.
   };
 
   // Timeline thread.

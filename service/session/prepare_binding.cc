@@ -86,6 +86,28 @@ std::vector<webidl::Shape> CapacitiesOf(const Tensors& tensors) {
   return capacities;
 }
 
+// Finds a recorded binding that can run the first variant too, or records one.
+Status ChooseBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
+                     const std::atomic<bool>* cancelled) {
+  BindingObject::Variant& wanted = binding.variants.front();
+  const std::shared_ptr<const Plan> plan(wanted.compiled, &wanted.compiled->plan);
+  for (const BindingObject::Variant& variant : binding.variants) {
+    if (variant.prepared == nullptr ||
+        variant.compiled->constant_buffers != wanted.compiled->constant_buffers ||
+        !variant.prepared->Use(plan)) {
+      continue;
+    }
+    wanted.prepared = variant.prepared;
+    return {};
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
+                   MakeExecutable(*binding.graph, *wanted.compiled, quota, cancelled));
+  ASSIGN_OR_RETURN(wanted.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),
+                                                    Buffers(binding.outputs), /*variable=*/true));
+  CHECK(wanted.prepared->Use(plan));
+  return {};
+}
+
 Status PrepareForShapes(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
                         const std::atomic<bool>* cancelled) {
   GraphObject& graph = *binding.graph;
@@ -105,20 +127,19 @@ Status PrepareForShapes(BindingObject& binding, const std::shared_ptr<DeviceQuot
   auto& variants = binding.variants;
   auto variant = std::find_if(variants.begin(), variants.end(),
                               [&](const auto& known) { return known.shapes == shapes; });
-  if (variant == variants.end()) {
-    BindingObject::Variant made{std::move(shapes), nullptr, {}};
-    PlanOptions options{.aliases = FindAliases(binding),
-                        .input_capacities = CapacitiesOf(binding.inputs),
-                        .output_capacities = CapacitiesOf(binding.outputs)};
-    ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
-                     PlanForSizes(graph, sizes, options, quota, cancelled, made.reservation));
-    ASSIGN_OR_RETURN(made.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),
-                                                    Buffers(binding.outputs)));
-    if (variants.size() >= limits::kVariantsPerBindingMax) variants.pop_back();
-    variants.push_front(std::move(made));
-  } else {
+  if (variant != variants.end()) {
     variants.splice(variants.begin(), variants, variant);
+  } else {
+    ASSIGN_OR_RETURN(CompiledGraph compiled,
+                     PlanForSizes(graph, sizes,
+                                  {.aliases = FindAliases(binding),
+                                   .input_capacities = CapacitiesOf(binding.inputs),
+                                   .output_capacities = CapacitiesOf(binding.outputs)}));
+    variants.push_front(
+        {std::move(shapes), std::make_shared<const CompiledGraph>(std::move(compiled)), nullptr});
   }
+  if (variants.size() > limits::kVariantsPerBindingMax) variants.pop_back();
+  TRY(ChooseBinding(binding, quota, cancelled));
   binding.prepared = variants.front().prepared;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!binding.outputs[i]->descriptor.is_dynamic()) continue;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "base/checked_math.h"
@@ -7,13 +9,19 @@
 #include "service/vulkan/vk_try.h"
 
 namespace webnnd::service {
+namespace {
+
+std::atomic<uint64_t> recordings{0};
+
+}  // namespace
 
 Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable> executable,
                                                  std::vector<std::shared_ptr<Buffer>> inputs,
-                                                 std::vector<std::shared_ptr<Buffer>> outputs) {
+                                                 std::vector<std::shared_ptr<Buffer>> outputs,
+                                                 bool variable) {
   auto own = std::dynamic_pointer_cast<ExecutableImpl>(std::move(executable));
   CHECK(own != nullptr);
-  auto binding = std::make_shared<BindingImpl>(std::move(own));
+  auto binding = std::make_shared<BindingImpl>(std::move(own), variable);
   TRY(binding->Prepare(inputs, outputs));
   return std::shared_ptr<Binding>(std::move(binding));
 }
@@ -23,9 +31,82 @@ Status BindingImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
   const Plan& plan = executable_->plan();
   ASSIGN_OR_RETURN(inputs_, Adopt(inputs, plan.input_bytes));
   ASSIGN_OR_RETURN(outputs_, Adopt(outputs, plan.output_bytes));
+  slots_.resize(variable_ ? 2 : 1);
   if (plan.calls.empty()) return {};
+  for (const KernelCall& call : plan.calls) cost_ += call.cost;
+  if (variable_) {
+    const uint64_t bytes = GroupsOffset(slots_.size(), 0);
+    ASSIGN_OR_RETURN(variable_parameters_,
+                     executable_->device().Allocate(MemoryKind::kParameters, bytes));
+    std::memset(variable_parameters_->mapped(), 0, bytes);
+    variable_parameters_->ShareWithDevice();
+  }
   TRY(WriteSets());
-  return Record();
+  ASSIGN_OR_RETURN(command_pool_, CreateCommandPool(executable_->device().logical(), 0));
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (variable_) WriteSlot(slot, plan);
+    TRY(Record(slot));
+  }
+  return {};
+}
+
+uint64_t Binding::RecordingCount() { return recordings; }
+
+// The parameters of all slots come first, then the numbers of workgroups.
+uint64_t BindingImpl::GroupsOffset(size_t slot, size_t call) const {
+  const uint64_t calls = executable_->plan().calls.size();
+  return slots_.size() * SlotBytes() + (slot * calls + call) * sizeof(VkDispatchIndirectCommand);
+}
+
+bool BindingImpl::Use(const std::shared_ptr<const Plan>& plan) {
+  CHECK(variable_);
+  if (slots_[current_].plan == plan) return true;
+  if (!IsLike(*plan)) return false;
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].plan != plan && slots_[slot].token.use_count() > 1) continue;
+    if (slots_[slot].plan != plan) WriteSlot(slot, *plan);
+    slots_[slot].plan = plan;
+    current_ = slot;
+    return true;
+  }
+  return false;
+}
+
+// Whether the plan's calls are those that are recorded, but for their parameters and how much they
+// do. One that does much more must be cut into other submissions.
+bool BindingImpl::IsLike(const Plan& plan) const {
+  const Plan& own = executable_->plan();
+  uint64_t cost = 0;
+  if (plan.calls.size() != own.calls.size() || plan.arena_bytes > own.arena_bytes ||
+      plan.input_bytes != own.input_bytes || plan.output_bytes != own.output_bytes ||
+      plan.constant_bytes != own.constant_bytes) {
+    return false;
+  }
+  for (size_t i = 0; i < own.calls.size(); ++i) {
+    const KernelCall& call = plan.calls[i];
+    const KernelCall& recorded = own.calls[i];
+    cost += call.cost;
+    if (call.shader != recorded.shader || call.specialization != recorded.specialization ||
+        call.buffers != recorded.buffers || call.barrier_before != recorded.barrier_before ||
+        call.parameters.size() * sizeof(uint32_t) > executable_->parameter_room(i)) {
+      return false;
+    }
+  }
+  return cost <= 2 * cost_;
+}
+
+void BindingImpl::WriteSlot(size_t slot, const Plan& plan) {
+  if (plan.calls.empty()) return;
+  std::byte* memory = variable_parameters_->mapped();
+  for (size_t i = 0; i < plan.calls.size(); ++i) {
+    const std::vector<uint32_t>& words = plan.calls[i].parameters;
+    if (!words.empty()) {
+      std::memcpy(memory + slot * SlotBytes() + executable_->parameter_offset(i), words.data(),
+                  words.size() * sizeof(uint32_t));
+    }
+    const VkDispatchIndirectCommand groups{CountWorkgroups(plan.calls[i]), 1, 1};
+    std::memcpy(memory + GroupsOffset(slot, i), &groups, sizeof groups);
+  }
 }
 
 Result<std::vector<std::shared_ptr<BufferImpl>>> BindingImpl::Adopt(
@@ -57,9 +138,8 @@ Status BindingImpl::WriteSets() {
 Status BindingImpl::WriteSet(size_t call) {
   const PipelineCache& pipelines = executable_->device().pipelines();
   const std::vector<BufferRef>& buffers = executable_->plan().calls[call].buffers;
-  const BufferImpl& parameters = executable_->parameters();
   KernelDescriptors descriptors = pipelines.dummies();
-  descriptors.parameters = {parameters.handle(), parameters.offset(), kParameterBytesPerCall};
+  descriptors.parameters = {parameters().handle(), parameters().offset(), kParameterBytesPerCall};
   for (size_t i = 0; i < buffers.size(); ++i) {
     // Vulkan knows no empty range; a kernel without elements does not touch it.
     if (buffers[i].bytes == 0) continue;
@@ -69,6 +149,7 @@ Status BindingImpl::WriteSet(size_t call) {
       ASSIGN_OR_RETURN(descriptors.texels[i], TexelView(buffers[i]));
     }
   }
+  ++recordings;
   pipelines.set_layout().Write(sets_[call], descriptors);
   return {};
 }
@@ -105,15 +186,15 @@ VkDescriptorBufferInfo BindingImpl::Describe(const BufferRef& buffer) const {
   return {whole->handle(), whole->offset() + buffer.offset, bytes};
 }
 
-Status BindingImpl::Record() {
-  ASSIGN_OR_RETURN(command_pool_, CreateCommandPool(executable_->device().logical(), 0));
+Status BindingImpl::Record(size_t slot) {
   for (size_t call = 0; call < executable_->plan().calls.size();) {
-    ASSIGN_OR_RETURN(call, RecordSegment(call));
+    ASSIGN_OR_RETURN(call, RecordSegment(slot, call));
   }
   return {};
 }
 
-Result<size_t> BindingImpl::RecordSegment(size_t first) {
+Result<size_t> BindingImpl::RecordSegment(size_t slot, size_t first) {
+  ++recordings;
   DeviceImpl& device = executable_->device();
   const std::vector<KernelCall>& calls = executable_->plan().calls;
   Segment segment;
@@ -131,25 +212,29 @@ Result<size_t> BindingImpl::RecordSegment(size_t first) {
     // The segment's first barrier covers its first call.
     barrier_due |= calls[call].barrier_before && call != first;
     const uint32_t workgroups = CountWorkgroups(calls[call]);
-    if (workgroups == 0) continue;
+    if (workgroups == 0 && !variable_) continue;
     if (std::exchange(barrier_due, false)) RecordKernelBarrier(segment.commands);
     if (VkPipeline pipeline = executable_->pipeline(call); pipeline != bound) {
       vkCmdBindPipeline(segment.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
       bound = pipeline;
     }
-    RecordCall(segment.commands, call, workgroups);
+    RecordCall(segment.commands, slot, call, workgroups);
   }
   VK_TRY(device.lost(), vkEndCommandBuffer(segment.commands));
-  segments_.push_back(segment);
+  slots_[slot].segments.push_back(segment);
   return call;
 }
 
-void BindingImpl::RecordCall(VkCommandBuffer commands, size_t call, uint32_t workgroups) const {
-  const uint32_t offset = executable_->parameter_offset(call);
+void BindingImpl::RecordCall(VkCommandBuffer commands, size_t slot, size_t call,
+                             uint32_t workgroups) const {
+  const auto offset = static_cast<uint32_t>((variable_ ? slot * SlotBytes() : 0) +
+                                            executable_->parameter_offset(call));
   vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                           executable_->device().pipelines().layout(), 0, 1, &sets_[call], 1,
                           &offset);
-  vkCmdDispatch(commands, workgroups, 1, 1);
+  if (!variable_) return vkCmdDispatch(commands, workgroups, 1, 1);
+  vkCmdDispatchIndirect(commands, variable_parameters_->handle(),
+                        variable_parameters_->offset() + GroupsOffset(slot, call));
 }
 
 uint32_t BindingImpl::CountWorkgroups(const KernelCall& call) const {

@@ -22,14 +22,26 @@ class BindingImpl : public Binding {
     uint64_t cost = 0;
   };
 
-  explicit BindingImpl(std::shared_ptr<ExecutableImpl> executable)
-      : executable_(std::move(executable)) {}
+  // Where sizes vary, a dispatch finds its parameters and the numbers of its workgroups in memory
+  // that the host writes: twice, so that the next one need not wait for the last.
+  struct Slot {
+    std::vector<Segment> segments;
+    std::shared_ptr<const Plan> plan;  // nullptr: the executable's own, whose sizes are recorded.
+    // Held by dispatches until they have run.
+    std::shared_ptr<const void> token = std::make_shared<char>();
+  };
+
+  BindingImpl(std::shared_ptr<ExecutableImpl> executable, bool variable)
+      : executable_(std::move(executable)), variable_(variable) {}
 
   Status Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
                  const std::vector<std::shared_ptr<Buffer>>& outputs);
 
   const DeviceImpl* device() const { return &executable_->device(); }
-  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<Segment>& segments() const { return slots_[current_].segments; }
+  std::shared_ptr<const void> token() const { return slots_[current_].token; }
+
+  bool Use(const std::shared_ptr<const Plan>& plan) override;
 
  private:
   Result<std::vector<std::shared_ptr<BufferImpl>>> Adopt(
@@ -39,10 +51,18 @@ class BindingImpl : public Binding {
   // The texel view of `buffer`, one for all calls that read it.
   Result<VkBufferView> TexelView(const BufferRef& buffer);
   VkDescriptorBufferInfo Describe(const BufferRef& buffer) const;
-  Status Record();
+  Status Record(size_t slot);
   // Records the calls from `first` on that fit one segment; returns the first that does not.
-  Result<size_t> RecordSegment(size_t first);
-  void RecordCall(VkCommandBuffer commands, size_t call, uint32_t workgroups) const;
+  Result<size_t> RecordSegment(size_t slot, size_t first);
+  void RecordCall(VkCommandBuffer commands, size_t slot, size_t call, uint32_t workgroups) const;
+  bool IsLike(const Plan& plan) const;
+  void WriteSlot(size_t slot, const Plan& plan);
+  const BufferImpl& parameters() const {
+    return variable_ ? *variable_parameters_ : executable_->parameters();
+  }
+  uint64_t SlotBytes() const { return executable_->parameters().bytes(); }
+  // Of the workgroups of a call, in variable_parameters_.
+  uint64_t GroupsOffset(size_t slot, size_t call) const;
   uint32_t CountWorkgroups(const KernelCall& call) const;
 
   // Keeps the device, and so must die last.
@@ -53,7 +73,11 @@ class BindingImpl : public Binding {
   UniqueDescriptorPool descriptor_pool_;
   std::vector<VkDescriptorSet> sets_;  // One per call.
   UniqueCommandPool command_pool_;
-  std::vector<Segment> segments_;
+  bool variable_;
+  std::shared_ptr<BufferImpl> variable_parameters_;
+  std::vector<Slot> slots_;
+  size_t current_ = 0;
+  uint64_t cost_ = 0;  // Of the plan that was recorded.
 };
 
 }  // namespace webnnd::service

@@ -100,9 +100,16 @@ class Executable {
 class Binding {
  public:
   virtual ~Binding() = default;
+  // With `variable` it can run plans that differ from the executable's in sizes alone.
   static Result<std::shared_ptr<Binding>> Create(std::shared_ptr<Executable> executable,
                                                  std::vector<std::shared_ptr<Buffer>> inputs,
-                                                 std::vector<std::shared_ptr<Buffer>> outputs);
+                                                 std::vector<std::shared_ptr<Buffer>> outputs,
+                                                 bool variable = false);
+  // Makes the dispatches that follow run `plan`; false where it is not such a plan, or where the
+  // dispatches before have not ended. Records nothing. Only for variable ones.
+  virtual bool Use(const std::shared_ptr<const Plan>& plan) = 0;
+  // Descriptor sets written and command buffers recorded so far, in this process.
+  static uint64_t RecordingCount();
 };
 
 // The ordered work of one context: one timeline semaphore. Used by one thread at a time; callbacks

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/checked_math.h"
 #include "base/result.h"
 #include "service/vulkan/device_impl.h"
 
@@ -33,6 +34,11 @@ class ExecutableImpl : public Executable {
   const BufferImpl& parameters() const { return *parameters_; }
   // Where the parameters of a call start in parameters().
   uint32_t parameter_offset(size_t call) const { return parameter_offsets_[call]; }
+  // Bytes from there to those of the next call.
+  uint64_t parameter_room(size_t call) const {
+    return AlignUp<uint64_t>(plan_.calls[call].parameters.size() * sizeof(uint32_t),
+                             kBufferAlignment);
+  }
 
  private:
   Status AdoptConstants(const std::vector<std::shared_ptr<Buffer>>& constants);

@@ -159,6 +159,7 @@ Status TimelineImpl::Dispatch(std::shared_ptr<Binding> binding) {
     batch().cost += segment.cost;
   }
   // Batches end in order: the last one that uses it keeps it for all.
+  batch().keep_alive.push_back(own->token());
   batch().keep_alive.push_back(std::move(own));
   return {};
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -259,6 +260,44 @@ TEST_P(GrowingCacheTest, TensorThatIsInputAndOutput_GrowsInPlace) {
   EXPECT_EQ(Read(*cache), expected_);
 }
 
+// From one step of sizes to the next nothing is recorded or allocated, and few bytes are sent.
+TEST_P(GrowingCacheTest, SteadyState_RecordsAndAllocatesNothing) {
+  const uint32_t axis = GetParam();
+  std::vector<Dimension> cache = {2u, 3u, 4u};
+  cache[axis] = DynamicDimension{"past", 1000, 0};
+  webnn::GraphBuilder builder(context_);
+  auto past = builder.Input("past", kFloat, cache);
+  std::vector<Dimension> added = {2u, 3u, 4u};
+  added[axis] = 1u;
+  auto fresh = builder.Input("new", kFloat, added);
+  auto present = builder.Concat({*past, *fresh}, axis);
+  auto graph = ml().Wait(
+      builder.Build({{"present", *present}, {"sum", *builder.ReduceSum(*builder.Sin(*present))}}));
+  ASSERT_TRUE(graph.ok()) << graph.error().ToString();
+  cache[axis] = DynamicDimension{"rows", 1001, 0};
+  auto tensor = MakeTensor(cache), row = MakeTensor(added);
+  Shape shape = {2, 3, 4};
+  shape[axis] = 520;
+  ASSERT_TRUE(tensor->Resize(shape).ok());
+  auto binding = context_->Bind(**graph, {{"past", tensor}, {"new", row}},
+                                {{"present", tensor}, {"sum", sum_}});
+  ASSERT_TRUE(binding.ok());
+  ASSERT_TRUE(context_->Dispatch(**binding).ok());
+  Read(*sum_);
+  const uint64_t recorded = Binding::RecordingCount();
+  const int64_t bytes = DeviceBytesMore();
+  // 521 to 600 lie between the steps 512 and 640.
+  for (uint32_t step = 0; step < 70; ++step) {
+    const uint64_t sent = context_->bytes_sent();
+    ASSERT_TRUE(context_->Dispatch(**binding).ok());
+    EXPECT_LT(context_->bytes_sent() - sent, 64u);
+    Read(*sum_);
+  }
+  EXPECT_EQ(tensor->shape()[axis], 591u);
+  EXPECT_EQ(Binding::RecordingCount(), recorded);
+  EXPECT_EQ(DeviceBytesMore(), bytes);
+}
+
 INSTANTIATE_TEST_SUITE_P(Axis, GrowingCacheTest, testing::Values(0u, 1u, 2u));
 
 // --- Wrong use ----------------------------------------------------------------------------------
@@ -349,8 +388,8 @@ TEST_F(DynamicShapesTest, RandomGraphs_EqualTheirStaticForms) {
             break;
           }
           case 1: {
-            ASSIGN_OR_RETURN(Operand sum, builder.ReduceMean(all, {.axes = {{1}},
-                                                                   .keep_dimensions = true}));
+            ASSIGN_OR_RETURN(Operand sum,
+                             builder.ReduceMean(all, {.axes = {{1}}, .keep_dimensions = true}));
             ASSIGN_OR_RETURN(rows, builder.Add(rows, sum));
             break;
           }
@@ -367,9 +406,9 @@ TEST_F(DynamicShapesTest, RandomGraphs_EqualTheirStaticForms) {
           }
           case 4: {
             std::vector<Dimension> shape = rows.descriptor().dimensions();
-            ASSIGN_OR_RETURN(Operand flat,
-                             builder.Reshape(rows, Sizes(std::vector<Dimension>{
-                                                       2u, shape[1], 2u, 2u})));
+            ASSIGN_OR_RETURN(
+                Operand flat,
+                builder.Reshape(rows, Sizes(std::vector<Dimension>{2u, shape[1], 2u, 2u})));
             ASSIGN_OR_RETURN(flat, builder.Transpose(flat, {.permutation = {{0, 2, 1, 3}}}));
             ASSIGN_OR_RETURN(flat, builder.Transpose(flat, {.permutation = {{0, 2, 3, 1}}}));
             ASSIGN_OR_RETURN(rows, builder.Reshape(flat, Sizes(shape)));
@@ -377,29 +416,27 @@ TEST_F(DynamicShapesTest, RandomGraphs_EqualTheirStaticForms) {
           }
           case 5: {
             std::vector<Dimension> starts = {0u, left[1], 0u};
-            ASSIGN_OR_RETURN(Operand tail,
-                             builder.Slice(all, Sizes(starts),
-                                           Sizes(rows.descriptor().dimensions())));
+            ASSIGN_OR_RETURN(Operand tail, builder.Slice(all, Sizes(starts),
+                                                         Sizes(rows.descriptor().dimensions())));
             ASSIGN_OR_RETURN(rows, builder.Mul(rows, tail));
             break;
           }
           case 6: {
             ASSIGN_OR_RETURN(Operand squares, builder.Mul(rows, rows));
-            ASSIGN_OR_RETURN(Operand mean, builder.ReduceMean(squares, {.axes = {{2}},
-                                                                        .keep_dimensions = true}));
+            ASSIGN_OR_RETURN(Operand mean,
+                             builder.ReduceMean(squares, {.axes = {{2}}, .keep_dimensions = true}));
             ASSIGN_OR_RETURN(Operand more, builder.Add(mean, *builder.Constant(kFloat, 1e-3)));
             ASSIGN_OR_RETURN(Operand root, builder.Sqrt(more));
             ASSIGN_OR_RETURN(Operand normal, builder.Div(rows, root));
             const Floats gain = {1, 2, 0.5, -1};
-            ASSIGN_OR_RETURN(
-                Operand g, builder.Constant(kFloat, Shape{4}, std::as_bytes(std::span(gain))));
+            ASSIGN_OR_RETURN(Operand g,
+                             builder.Constant(kFloat, Shape{4}, std::as_bytes(std::span(gain))));
             ASSIGN_OR_RETURN(rows, builder.Mul(normal, g));
             break;
           }
           default: {
-            ASSIGN_OR_RETURN(Operand zeros,
-                             builder.Expand(*builder.Constant(kFloat, 0.25),
-                                            Sizes(all.descriptor().dimensions())));
+            ASSIGN_OR_RETURN(Operand zeros, builder.Expand(*builder.Constant(kFloat, 0.25),
+                                                           Sizes(all.descriptor().dimensions())));
             ASSIGN_OR_RETURN(all, builder.Add(all, zeros));
           }
         }
@@ -422,8 +459,8 @@ TEST_F(DynamicShapesTest, RandomGraphs_EqualTheirStaticForms) {
       ASSERT_TRUE(static_graph.ok());
       auto sy = MakeTensor(expected->descriptor().dimensions());
       auto sa = MakeTensor({2u, past, 4u}), sb = MakeTensor({2u, seq, 4u});
-      for (auto& [tensor, shape] : std::map<std::shared_ptr<Tensor>, Shape>{
-               {ta, {2, past, 4}}, {tb, {2, seq, 4}}}) {
+      for (auto& [tensor, shape] :
+           std::map<std::shared_ptr<Tensor>, Shape>{{ta, {2, past, 4}}, {tb, {2, seq, 4}}}) {
         ASSERT_TRUE(tensor->Resize(shape).ok());
       }
       Floats a = Ramp({2, past, 4}, 1), b = Ramp({2, seq, 4}, 2);
