@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "ipc/codec.h"
 #include "webidl/graph_endpoints.h"
 #include "webidl/operator_table.h"
@@ -121,6 +122,11 @@ Status CheckNames(const Graph& graph, const std::vector<bool>& reached) {
   std::set<std::string> names;
   for (const Graph::Input& input : graph.inputs) {
     webidl::AddDeterminedNames(graph.values[input.value].descriptor, names);
+  }
+  // Attributes may use names as well.
+  for (const auto& [name, bounds] : graph.names.symbols()) {
+    INVALID_IF(!names.contains(name), "the dimension ({}) is that of no input of the graph",
+               DisplayText(name));
   }
   for (size_t value = 0; value < graph.values.size(); ++value) {
     if (reached[value]) TRY(webidl::CheckDetermined(graph.values[value].descriptor, names));

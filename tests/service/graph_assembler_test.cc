@@ -22,6 +22,22 @@ webidl::OperandDescriptor Descriptor(uint32_t count) {
                                             std::span<const uint32_t>(&count, 1));
 }
 
+TEST(GraphAssembler, NameThatNoReachedInputHas_IsRefused) {
+  GraphAssembler assembler;
+  const auto input = [](uint32_t operand, const char* name, const char* dimension) {
+    return ipc::GraphInput{
+        operand,
+        name,
+        {webidl::OperandDataType::kFloat32, {webidl::DynamicDimension{dimension, 8, 1}}}};
+  };
+  assembler.AddInput(input(1, "x", "seq"));
+  assembler.AddInput(input(2, "unused", "other"));
+  assembler.AddOperators({{webidl::OperatorKind::kRelu, {1}, {3}, "", webidl::NoAttributes{}}});
+  auto graph = std::move(assembler).Finish({1}, {{"y", 3}});
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.error().message(), "the dimension (other) is that of no input of the graph");
+}
+
 TEST(GraphAssembler, Graph_IsWhatTheOutputsReach) {
   GraphAssembler assembler;
   assembler.AddInput({1, "a", Floats(4)});
