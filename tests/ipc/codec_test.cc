@@ -387,7 +387,7 @@ TEST(Decode, PointersToNowhere_AreBadMessage) {
 }
 
 TEST(Decode, UnknownTag_IsBadMessage) {
-  EXPECT_TRUE(Contains(Refusal(Message(20, 1, 0).Word(kHandle).Bytes()), "tag (20) is unknown"));
+  EXPECT_TRUE(Contains(Refusal(Message(21, 1, 0).Word(kHandle).Bytes()), "tag (21) is unknown"));
   EXPECT_TRUE(Contains(Refusal<ServiceMessage>(Message(7, 1, 0).Word(kHandle).Bytes()),
                        "tag (7) is unknown"));
   // The tags of a payload and of a destination.
@@ -459,7 +459,7 @@ TYPED_TEST(CodecTest, HandleOfNone_IsBadMessage) {
       ++replaced;
     }
   }
-  EXPECT_EQ(replaced, (std::is_same_v<TypeParam, ClientMessage> ? 41 : 7));
+  EXPECT_EQ(replaced, (std::is_same_v<TypeParam, ClientMessage> ? 42 : 7));
 }
 
 TEST(Decode, OperandIdOfNone_IsBadMessage) {
