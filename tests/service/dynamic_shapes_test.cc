@@ -327,7 +327,8 @@ TEST_F(DynamicShapesTest, WrongSizes_AreRefusedAndHarmNobody) {
   Write(*tb, {1, 1, 1, 1, 1, 1});
   ASSERT_TRUE(dispatch(ty).ok());
   EXPECT_EQ(Read(*ty), (Floats{2, 3, 4, 5, 6, 7}));
-  EXPECT_THAT(Refused(context_->WriteTensor(*ta, std::as_bytes(std::span(Floats(16))))),
+  const Floats many(16);
+  EXPECT_THAT(Refused(context_->WriteTensor(*ta, std::as_bytes(std::span(many)))),
               HasSubstr("the bytes (64) of the data are not those of float32[3,2] (24)"));
 }
 
