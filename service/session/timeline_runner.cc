@@ -443,6 +443,8 @@ void TimelineRunner::CreateBinding(std::shared_ptr<BindingObject> binding,
     // Ahead of the first dispatch where that costs no waiting; what fails here fails again there.
     const GraphObject& graph = *binding->graph;
     if (!graph.built || graph.error || binding->context->timeline == nullptr) return;
+    // Shapes are known once it is dispatched.
+    if (IsDynamic(*binding)) return;
     if (Status status = PrepareBinding(*binding, quota_, &stopping_); !status.ok()) {
       LogDebug("a binding cannot be dispatched: {}", status.error().ToString());
     }
