@@ -12,6 +12,7 @@ std::string_view MacroName(const Macro& macro) {
     std::string_view operator()(const BlockMatmul&) const { return "blockMatmul"; }
     std::string_view operator()(const MatmulGroup&) const { return "matmulGroup"; }
     std::string_view operator()(const RotaryEmbedding&) const { return "rotaryEmbedding"; }
+    std::string_view operator()(const ElementwiseChain&) const { return "elementwiseChain"; }
     // Goes by the name of what comes before it.
     std::string_view operator()(const Epilogue&) const { return {}; }
     std::string_view operator()(const Attention&) const { return "attention"; }

@@ -2,10 +2,12 @@
 #ifndef WEBNND_SERVICE_GRAPH_MACRO_H_
 #define WEBNND_SERVICE_GRAPH_MACRO_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "webidl/generated/types.h"
 
@@ -119,9 +121,30 @@ struct Epilogue {
   std::optional<Activation> activation;
 };
 
+// Element-wise operators of which each but the last serves only others of them. All calculate in
+// floats; truth is 1 and 0.
+// Operands: up to kOperandsMax. Results: that of the last step, to whose shape the operands are
+// broadcast.
+struct ElementwiseChain {
+  static constexpr size_t kStepsMax = 8;
+  static constexpr size_t kOperandsMax = 4;
+  // Where a step takes an operand from: operand i is i, step i is kOperandsMax + i, constant i of
+  // its own is kFirstConstant + i.
+  static constexpr uint32_t kFirstConstant = kOperandsMax + kStepsMax;
+
+  struct Step {
+    // Of one operand, its attributes as well; a cast comes from any type.
+    Activation operation;
+    std::array<uint32_t, 3> sources = {};
+    std::array<double, 2> constants = {};
+    webidl::OperandDataType type{};  // Of its result: float32, float16 or uint8.
+  };
+  std::vector<Step> steps;
+};
+
 // What of a node goes beyond its kind: nothing for an operator of the draft.
 using Macro = std::variant<std::monostate, RmsNormalization, BlockMatmul, MatmulGroup,
-                           RotaryEmbedding, Epilogue, Attention, KeyValueWrite>;
+                           RotaryEmbedding, Epilogue, Attention, KeyValueWrite, ElementwiseChain>;
 
 // "rmsNormalization", for labels; empty for an operator of the draft, and for one with an epilogue.
 std::string_view MacroName(const Macro& macro);

@@ -135,4 +135,20 @@ FloatBounds FloatBoundsOf(const webidl::ClampAttributes& clamp) {
   return bounds;
 }
 
+Activation MakeActivation(OperatorKind kind, const webidl::OperatorAttributes& attributes) {
+  const AlphaBeta constants = AlphaBetaOf(attributes);
+  Activation activation{.kind = kind, .alpha = constants.alpha, .beta = constants.beta};
+  if (const auto* clamp = std::get_if<webidl::ClampAttributes>(&attributes)) {
+    const FloatBounds bounds = FloatBoundsOf(*clamp);
+    activation.least = bounds.least;
+    activation.greatest = bounds.greatest;
+  }
+  return activation;
+}
+
+bool IsUnaryPredicate(OperatorKind kind) {
+  return kind == OperatorKind::kIsNaN || kind == OperatorKind::kIsInfinite ||
+         kind == OperatorKind::kLogicalNot;
+}
+
 }  // namespace webnnd::service

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "service/graph/macro.h"
 #include "service/passes/kernel_parameters.h"
 #include "webidl/generated/types.h"
 
@@ -13,6 +14,11 @@ namespace webnnd::service {
 // None for operators of another kind.
 std::optional<UnaryOperation> UnaryOperationOf(webidl::OperatorKind kind);
 std::optional<BinaryOperation> BinaryOperationOf(webidl::OperatorKind kind);
+
+// The operator with what its attributes say.
+Activation MakeActivation(webidl::OperatorKind kind, const webidl::OperatorAttributes& attributes);
+// Whether the result of a unary operator is uint8, 0 or 1.
+bool IsUnaryPredicate(webidl::OperatorKind kind);
 
 // The attributes alpha and beta, where an operator has them; else 0.
 struct AlphaBeta {

@@ -90,31 +90,6 @@ void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& cal
   }
 }
 
-// Adds a call that broadcasts its operands to the shape of the result, its last buffer. Completes
-// the parameters and the specialisation constants.
-void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder) {
-  const OperandDescriptor& result = builder.descriptor(call.buffers.back().value);
-  std::vector<std::vector<uint32_t>> strides;
-  for (size_t i = 0; i + 1 < call.buffers.size(); ++i) {
-    strides.push_back(
-        BroadcastStrides(builder.descriptor(call.buffers[i].value).shape(), result.shape()));
-  }
-  std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(result.shape(), strides));
-  AppendAccess(dimensions, call, builder);
-  auto set_parameters = [&](uint32_t count, LoweredCall& part) {
-    part.parameters = {count, static_cast<uint32_t>(dimensions.size()), 0, 0};
-    if (dimensions.size() == 1) dimensions[0].size = count;
-    AppendDimensions(dimensions, part.parameters);
-  };
-  if (dimensions.size() == 1 && IsLarge(call, builder)) {
-    std::array<uint32_t, 4> advance = dimensions[0].strides;
-    advance[call.buffers.size() - 1] = 1;
-    return AddInPieces(call, advance, set_parameters, builder);
-  }
-  set_parameters(NarrowCast<uint32_t>(result.element_count()), call);
-  builder.AddCall(std::move(call));
-}
-
 // Adds a call whose operand and result have as many elements; the first parameter is their number.
 void AddFlatCall(const LoweredCall& call, LoweringBuilder& builder) {
   constexpr uint32_t kAdvance[] = {1, 1};
@@ -203,6 +178,34 @@ uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
 }
 
 }  // namespace
+
+void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
+                      std::span<const uint32_t> constants) {
+  const OperandDescriptor& result = builder.descriptor(call.buffers.back().value);
+  std::vector<std::vector<uint32_t>> strides;
+  for (size_t i = 0; i + 1 < call.buffers.size(); ++i) {
+    strides.push_back(
+        BroadcastStrides(builder.descriptor(call.buffers[i].value).shape(), result.shape()));
+  }
+  std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(result.shape(), strides));
+  AppendAccess(dimensions, call, builder);
+  auto set_parameters = [&](uint32_t count, LoweredCall& part) {
+    part.parameters = {count, static_cast<uint32_t>(dimensions.size()), 0, 0};
+    if (dimensions.size() == 1) dimensions[0].size = count;
+    AppendDimensions(dimensions, part.parameters);
+    if (constants.empty()) return;
+    CHECK(part.parameters.size() <= kBroadcastConstants);
+    part.parameters.resize(kBroadcastConstants);
+    part.parameters.insert(part.parameters.end(), constants.begin(), constants.end());
+  };
+  if (dimensions.size() == 1 && IsLarge(call, builder)) {
+    std::array<uint32_t, 4> advance = dimensions[0].strides;
+    advance[call.buffers.size() - 1] = 1;
+    return AddInPieces(call, advance, set_parameters, builder);
+  }
+  set_parameters(NarrowCast<uint32_t>(result.element_count()), call);
+  builder.AddCall(std::move(call));
+}
 
 Status LowerUnary(const Node& node, LoweringBuilder& builder) {
   AlphaBeta constants = AlphaBetaOf(node.attributes);

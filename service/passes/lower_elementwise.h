@@ -2,6 +2,10 @@
 #ifndef WEBNND_SERVICE_PASSES_LOWER_ELEMENTWISE_H_
 #define WEBNND_SERVICE_PASSES_LOWER_ELEMENTWISE_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include "service/passes/lowering.h"
 
 namespace webnnd::service {
@@ -14,6 +18,13 @@ Status LowerClamp(const Node& node, LoweringBuilder& builder);
 Status LowerBinary(const Node& node, LoweringBuilder& builder);
 Status LowerWhere(const Node& node, LoweringBuilder& builder);
 Status LowerCast(const Node& node, LoweringBuilder& builder);
+
+// Adds a call that broadcasts its operands to the shape of the result, its last buffer: completes
+// the parameters and the specialisation constants. `constants` are parameters from word
+// kBroadcastConstants on.
+inline constexpr size_t kBroadcastConstants = 128;
+void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
+                      std::span<const uint32_t> constants = {});
 
 }  // namespace webnnd::service
 

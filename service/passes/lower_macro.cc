@@ -123,6 +123,10 @@ Status Lower(const MatmulGroup& macro, const Node& node, LoweringBuilder& builde
   return LowerMatmulGroup(macro, node, builder);
 }
 
+Status Lower(const ElementwiseChain& chain, const Node& node, LoweringBuilder& builder) {
+  return LowerElementwiseChain(chain, node, builder);
+}
+
 Status Lower(std::monostate, const Node&, LoweringBuilder&) { UNREACHABLE(); }
 
 }  // namespace

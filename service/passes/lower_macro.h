@@ -6,6 +6,9 @@
 
 namespace webnnd::service {
 
+Status LowerElementwiseChain(const ElementwiseChain& chain, const Node& node,
+                             LoweringBuilder& builder);
+
 // `node` holds a macro operator.
 Status LowerMacro(const Node& node, LoweringBuilder& builder);
 

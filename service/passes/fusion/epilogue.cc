@@ -124,22 +124,11 @@ std::optional<Activated> MatchGate(const GraphIndex& index, const Node& mul) {
   return std::nullopt;
 }
 
-bool IsPredicate(OperatorKind kind) {
-  return kind == OperatorKind::kIsNaN || kind == OperatorKind::kIsInfinite ||
-         kind == OperatorKind::kLogicalNot;
-}
-
 std::optional<Activated> MatchActivation(const GraphIndex& index, const Node& last) {
   if (last.kind == OperatorKind::kMul) return MatchGate(index, last);
-  if (!UnaryOperationOf(last.kind) || IsPredicate(last.kind)) return std::nullopt;
-  const AlphaBeta constants = AlphaBetaOf(last.attributes);
-  Activation activation{.kind = last.kind, .alpha = constants.alpha, .beta = constants.beta};
-  if (const auto* clamp = std::get_if<webidl::ClampAttributes>(&last.attributes)) {
-    const FloatBounds bounds = FloatBoundsOf(*clamp);
-    activation.least = bounds.least;
-    activation.greatest = bounds.greatest;
-  }
-  return Activated{.activation = activation, .operand = last.operands[0]};
+  if (!UnaryOperationOf(last.kind) || IsUnaryPredicate(last.kind)) return std::nullopt;
+  return Activated{.activation = MakeActivation(last.kind, last.attributes),
+                   .operand = last.operands[0]};
 }
 
 Match MakeMatch(const Node& last, Sum sum, std::optional<Activation> activation) {

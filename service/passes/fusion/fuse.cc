@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "service/passes/fusion/elementwise_chain.h"
 #include "service/passes/fusion/patterns.h"
 #include "service/passes/fusion/simplify.h"
 
@@ -186,6 +187,7 @@ class Pass {
 void Fuse(Graph& graph, const FusionChoice& choice) {
   for (const Row& row : kPatterns) Pass(graph, choice).Run(row);
   Simplify(graph);
+  FuseElementwise(graph);
 }
 
 }  // namespace webnnd::service
