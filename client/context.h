@@ -35,7 +35,7 @@ struct ContextOptions {
   bool constant_folding = true;
   bool binding_cache = true;
   // Names of macro operators, separated by commas, that the service looks for when it fuses; empty:
-  // all that it knows. A context with a name that it does not know is refused.
+  // all that it knows, but those behind a minus sign. A context with a name that it does not know is refused.
   std::string fusions;
 };
 

@@ -77,6 +77,7 @@ struct CreateContext {
   bool fusion = true;
   bool constant_folding = true;
   // Names of macro operators, separated by commas: fusion looks for these alone. Empty: for all.
+  // Those behind a minus sign it leaves out.
   std::string fusions;
 };
 struct DestroyContext {

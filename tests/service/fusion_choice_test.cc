@@ -28,8 +28,22 @@ TEST(FusionChoice, Names_AllowThoseAlone) {
   EXPECT_FALSE(choice->Allows(RotaryEmbedding{}));
 }
 
+TEST(FusionChoice, NamesBehindAMinusSign_AreLeftOut) {
+  auto choice = FusionChoice::Parse("-rmsNormalization,-epilogue");
+  ASSERT_TRUE(choice.ok());
+  EXPECT_FALSE(choice->Allows(RmsNormalization{}));
+  EXPECT_FALSE(choice->Allows(Epilogue{}));
+  EXPECT_TRUE(choice->Allows(BlockMatmul{}));
+  choice = FusionChoice::Parse("epilogue,blockMatmul,-epilogue");
+  ASSERT_TRUE(choice.ok());
+  EXPECT_FALSE(choice->Allows(Epilogue{}));
+  EXPECT_TRUE(choice->Allows(BlockMatmul{}));
+  EXPECT_FALSE(choice->Allows(RotaryEmbedding{}));
+}
+
 TEST(FusionChoice, UnknownNames_AreRefused) {
-  for (const char* names : {"rmsnormalization", "blockMatmul,", ",", "blockMatmul,x", " "}) {
+  for (const char* names :
+       {"rmsnormalization", "blockMatmul,", ",", "blockMatmul,x", " ", "-", "--epilogue", "-x"}) {
     auto choice = FusionChoice::Parse(names);
     ASSERT_FALSE(choice.ok()) << names;
     EXPECT_THAT(choice.error().message(), HasSubstr("blockMatmul, ")) << names;

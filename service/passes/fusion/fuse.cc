@@ -187,7 +187,7 @@ class Pass {
 void Fuse(Graph& graph, const FusionChoice& choice) {
   for (const Row& row : kPatterns) Pass(graph, choice).Run(row);
   Simplify(graph);
-  FuseElementwise(graph);
+  if (choice.Allows(ElementwiseChain())) FuseElementwise(graph);
 }
 
 }  // namespace webnnd::service

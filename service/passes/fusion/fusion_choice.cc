@@ -38,16 +38,19 @@ Result<FusionChoice> FusionChoice::Parse(std::string_view names) {
   while (true) {
     size_t comma = names.find(',');
     std::string_view name = names.substr(0, comma);
+    const bool is_left_out = name.starts_with('-');
+    if (is_left_out) name.remove_prefix(1);
     INVALID_IF(std::find(known.begin(), known.end(), name) == known.end(),
                "the macro operator ({}) is not one of {}", name, fmt::join(known, ", "));
-    choice.names_.emplace(name);
+    (is_left_out ? choice.left_out_ : choice.names_).emplace(name);
     if (comma == std::string_view::npos) return choice;
     names.remove_prefix(comma + 1);
   }
 }
 
 bool FusionChoice::Allows(const Macro& macro) const {
-  return names_.empty() || names_.contains(FusionName(macro));
+  std::string_view name = FusionName(macro);
+  return (names_.empty() || names_.contains(name)) && !left_out_.contains(name);
 }
 
 }  // namespace webnnd::service

@@ -17,7 +17,8 @@ class FusionChoice {
   // All.
   FusionChoice() = default;
   // Those of a list of names, MacroName's and "epilogue", separated by commas; all where it is
-  // empty. Validation error for a name that there is not.
+  // empty. One behind a minus sign is left out; where there are no others, of all. Validation error
+  // for a name that there is not.
   static Result<FusionChoice> Parse(std::string_view names);
 
   // All names that there are, sorted.
@@ -27,6 +28,7 @@ class FusionChoice {
 
  private:
   std::set<std::string, std::less<>> names_;  // Empty: all.
+  std::set<std::string, std::less<>> left_out_;
 };
 
 }  // namespace webnnd::service
