@@ -889,7 +889,7 @@ class RandomNet {
 
 TEST_F(Fusion, RandomChains_GiveTheSameBits) {
   uint32_t fewer = 0;
-  for (uint32_t seed = 1; seed <= 12; ++seed) {
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     auto write = [&](Net& net) { RandomNet(seed).Write(net); };
     Net::Ran plain = Run(write, /*fusion=*/false);
@@ -905,7 +905,7 @@ TEST_F(Fusion, RandomChains_GiveTheSameBits) {
       }
     }
   }
-  EXPECT_GT(fewer, 50u);
+  EXPECT_GT(fewer, 25u);
 }
 
 }  // namespace
