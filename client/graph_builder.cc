@@ -372,16 +372,21 @@ Result<void> GraphBuilder::Impl::CheckOutputs(
 
 // Every size must follow from those of the inputs.
 Result<void> GraphBuilder::Impl::CheckNames(const std::vector<bool>& reached) const {
-  std::set<std::string> names;
+  std::set<std::string> determined, used;
   for (const InputRecord& input : inputs) {
     if (reached[input.operand]) {
-      webidl::AddDeterminedNames(*Record(input.operand).descriptor, names);
+      webidl::AddDeterminedNames(*Record(input.operand).descriptor, determined);
     }
   }
   for (uint32_t id = 1; id <= operands.size(); ++id) {
-    if (reached[id]) TRY(webidl::CheckDetermined(*Record(id).descriptor, names));
+    if (reached[id]) webidl::AddUsedNames(*Record(id).descriptor, used);
   }
-  return {};
+  for (const webidl::Operator& op : operators) {
+    if (reached[op.results.front()]) {
+      TRY(webidl::AddUsedNames(op.attributes, dimension_names, used));
+    }
+  }
+  return webidl::CheckDetermined(used, determined);
 }
 
 // Which operands the outputs depend on, by id; results of a reached operator all count.

@@ -1,6 +1,7 @@
 #include "webidl/graph_endpoints.h"
 
 #include "base/utf8.h"
+#include "webidl/dynamic_inference.h"
 
 namespace webnnd::webidl {
 
@@ -57,13 +58,24 @@ void AddDeterminedNames(const OperandDescriptor& input, std::set<std::string>& n
   }
 }
 
-Status CheckDetermined(const OperandDescriptor& operand, const std::set<std::string>& names) {
-  if (!operand.is_dynamic()) return {};
+void AddUsedNames(const OperandDescriptor& operand, std::set<std::string>& names) {
+  if (!operand.is_dynamic()) return;
   for (const LinearExpression& expression : operand.expressions()) {
-    for (const LinearExpression::Term& term : expression.terms()) {
-      INVALID_IF(!names.contains(term.name), "the dimension ({}) is that of no input of the graph",
-                 DisplayText(term.name));
-    }
+    for (const LinearExpression::Term& term : expression.terms()) names.insert(term.name);
+  }
+}
+
+Status AddUsedNames(const OperatorAttributes& attributes, const DimensionNames& declared,
+                    std::set<std::string>& names) {
+  ASSIGN_OR_RETURN(const Symbols symbols, FindSymbols({}, attributes, declared));
+  for (const auto& [name, bounds] : symbols) names.insert(name);
+  return {};
+}
+
+Status CheckDetermined(const std::set<std::string>& used, const std::set<std::string>& determined) {
+  for (const std::string& name : used) {
+    INVALID_IF(!determined.contains(name), "the dimension ({}) is that of no input of the graph",
+               DisplayText(name));
   }
   return {};
 }

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "webidl/generated/types.h"
+#include "webidl/linear_expression.h"
 #include "webidl/operand_descriptor.h"
 
 namespace webnnd::webidl {
@@ -28,8 +30,12 @@ struct BoundEndpoint {
 
 // The names whose sizes a dispatch learns from such an input: its dimensions that are names alone.
 void AddDeterminedNames(const OperandDescriptor& input, std::set<std::string>& names);
-// Validation error where a dimension depends on a name that no input of the graph determines.
-Status CheckDetermined(const OperandDescriptor& operand, const std::set<std::string>& names);
+// The names that an operand's dimensions, or an operator's attributes, depend on.
+void AddUsedNames(const OperandDescriptor& operand, std::set<std::string>& names);
+Status AddUsedNames(const OperatorAttributes& attributes, const DimensionNames& declared,
+                    std::set<std::string>& names);
+// Validation error where a name that is used is not among those that inputs determine.
+Status CheckDetermined(const std::set<std::string>& used, const std::set<std::string>& determined);
 
 // "Validate tensors with descriptors" of the draft, as far as it can be told before shapes are
 // known: Validation error unless type and rank are the graph's, and each dimension can be. `what`

@@ -119,19 +119,19 @@ Status AddOutputs(Assembly& assembly, const std::vector<ipc::GraphOutput>& outpu
 
 // Every size must follow from those of the inputs.
 Status CheckNames(const Graph& graph, const std::vector<bool>& reached) {
-  std::set<std::string> names;
+  std::set<std::string> determined, used;
   for (const Graph::Input& input : graph.inputs) {
-    webidl::AddDeterminedNames(graph.values[input.value].descriptor, names);
-  }
-  // Attributes may use names as well.
-  for (const auto& [name, bounds] : graph.names.symbols()) {
-    INVALID_IF(!names.contains(name), "the dimension ({}) is that of no input of the graph",
-               DisplayText(name));
+    webidl::AddDeterminedNames(graph.values[input.value].descriptor, determined);
   }
   for (size_t value = 0; value < graph.values.size(); ++value) {
-    if (reached[value]) TRY(webidl::CheckDetermined(graph.values[value].descriptor, names));
+    if (reached[value]) webidl::AddUsedNames(graph.values[value].descriptor, used);
   }
-  return {};
+  for (const Node& node : graph.nodes) {
+    const bool is_reached = std::any_of(node.results.begin(), node.results.end(),
+                                        [&](ValueId result) { return reached[result]; });
+    if (is_reached) TRY(webidl::AddUsedNames(node.attributes, graph.names, used));
+  }
+  return webidl::CheckDetermined(used, determined);
 }
 
 }  // namespace
@@ -165,6 +165,10 @@ void GraphAssembler::AddInput(ipc::GraphInput input) {
 void GraphAssembler::AddConstant(uint32_t operand, webidl::OperandDescriptor descriptor,
                                  uint32_t buffer,
                                  std::shared_ptr<const std::vector<std::byte>> bytes) {
+  if (descriptor.is_dynamic()) {
+    return Fail(
+        ValidationError("the shape of the constant ({}) is dynamic", descriptor.ToString()));
+  }
   // Passes do without the bytes where a graph has very many: they are on the device in any case.
   if (bytes != nullptr && bytes->size() > limits::kGraphHostBytesMax / 2 - constant_bytes_) {
     bytes = nullptr;

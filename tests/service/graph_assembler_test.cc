@@ -32,10 +32,30 @@ TEST(GraphAssembler, NameThatNoReachedInputHas_IsRefused) {
   };
   assembler.AddInput(input(1, "x", "seq"));
   assembler.AddInput(input(2, "unused", "other"));
-  assembler.AddOperators({{webidl::OperatorKind::kRelu, {1}, {3}, "", webidl::NoAttributes{}}});
-  auto graph = std::move(assembler).Finish({1}, {{"y", 3}});
+  webidl::SliceAttributes slice;
+  slice.starts = webidl::Sizes(std::vector<webidl::Dimension>{uint32_t{0}});
+  slice.sizes =
+      webidl::Sizes(std::vector<webidl::Dimension>{webidl::DynamicDimension{"other", 8, 1}});
+  assembler.AddConstant(3, Descriptor(8), /*buffer=*/0, nullptr);
+  assembler.AddOperators({{OperatorKind::kSlice, {3}, {4}, "", slice},
+                          {OperatorKind::kReduceSum, {4}, {5}, "", webidl::ReduceAttributes{}},
+                          Binary(OperatorKind::kAdd, 1, 5, 6)});
+  auto graph = std::move(assembler).Finish({1}, {{"y", 6}});
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().message(), "the dimension (other) is that of no input of the graph");
+}
+
+TEST(GraphAssembler, ConstantOfDynamicShape_IsRefused) {
+  GraphAssembler assembler;
+  const webidl::Dimension dimension = webidl::DynamicDimension{"seq", 8, 1};
+  auto descriptor = webidl::OperandDescriptor::Create(
+      webidl::OperandDataType::kFloat32, std::span<const webidl::Dimension>(&dimension, 1));
+  ASSERT_TRUE(descriptor.ok()) << descriptor.error().ToString();
+  assembler.AddConstant(1, *descriptor, /*buffer=*/0, nullptr);
+  assembler.AddOperators({{OperatorKind::kRelu, {1}, {2}, "", webidl::NoAttributes{}}});
+  auto graph = std::move(assembler).Finish({}, {{"y", 2}});
+  ASSERT_FALSE(graph.ok());
+  EXPECT_THAT(graph.error().message(), HasSubstr("is dynamic"));
 }
 
 TEST(GraphAssembler, Graph_IsWhatTheOutputsReach) {

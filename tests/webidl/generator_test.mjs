@@ -76,9 +76,12 @@ test('the grammar chooses every field, by its type', () => {
 test('the effective definition reads back as the same operators', () => {
   const model = read();
   const plain = structuredClone(overrides);
-  Object.assign(plain, { enumValues: {}, memberTypes: {} });
+  Object.assign(plain, { enumValues: {}, memberTypes: {}, argumentTypes: {} });
   const again = readModel({ texts: [effectiveIdl(model)], overrides: plain, source: 'test' });
-  assert.deepEqual(again.operators, model.operators);
+  // All but where a type came from.
+  const bare = (operators) => JSON.parse(
+    JSON.stringify(operators, (key, value) => (key === 'overridden' ? undefined : value)));
+  assert.deepEqual(bare(again.operators), bare(model.operators));
 });
 
 test('two runs give the same text', () => {
@@ -203,7 +206,7 @@ test('--check names stale, missing and extra files', () => {
 
 test('Node.js gets what the service has, and every dictionary in the order of reading', () => {
   const text = nodeInterfaces(read());
-  assert.doesNotMatch(text, /'resize'/);
+  assert.match(text, /\['resize', \[/);
   assert.equal(text.match(/defineInterface/g).length, 7);
   assert.match(text, /\['binding', idl.interfaceType\('MLBinding'\)\],\n      \], { extension: true }\]/);
   assert.match(text, /\['gemm', idl.wrapped\('MLOperand'\), \['a', 'b', 'c'\], \[/);
