@@ -171,14 +171,21 @@ Result<std::vector<OperandDescriptor>> InferDynamic(
     results.push_back(std::move(*inferred));
   }
 
+  const auto has_ranks_of_first = [&](const std::vector<OperandDescriptor>& at) {
+    return std::equal(at.begin(), at.end(), results[0].begin(), results[0].end(),
+                      [](const auto& a, const auto& b) { return a.rank() == b.rank(); });
+  };
+  if (!std::all_of(results.begin(), results.end(), has_ranks_of_first)) {
+    return NotSupportedError(
+        "the number of results, or their rank, depends on the dynamic dimensions");
+  }
+
   std::vector<OperandDescriptor> fitted;
   for (size_t result = 0; result < results[0].size(); ++result) {
     std::vector<LinearExpression> dimensions;
     for (size_t axis = 0; axis < results[0][result].shape().size(); ++axis) {
       std::vector<int64_t> values;
       for (const auto& at : results) {
-        // Attributes have the same lists everywhere, and so results and ranks are the same.
-        CHECK(result < at.size() && axis < at[result].shape().size());
         values.push_back(at[result].shape()[axis]);
       }
       std::optional<LinearExpression> expression = FitExpression(symbols, points, values);

@@ -109,6 +109,30 @@ TEST_F(DynamicInferenceTest, WhatIsNotLinear_IsRefused) {
       HasSubstr("not a linear expression"));
 }
 
+TEST_F(DynamicInferenceTest, RanksThatDependOnSizes_AreRefused) {
+  DimensionNames names;
+  const Dimension seq = DynamicDimension{"seq", 8, 1};
+  auto x = OperandDescriptor::Create(OperandDataType::kFloat32, std::span<const Dimension>(&seq, 1),
+                                     names);
+  ASSERT_TRUE(x.ok()) << x.error().ToString();
+  const OperandDescriptor* operands[] = {&*x};
+  for (bool number : {false, true}) {
+    const auto infer = [&](std::span<const OperandDescriptor* const> at,
+                           const auto&) -> Result<std::vector<OperandDescriptor>> {
+      const Shape small = {4}, large = {4, 4};
+      const bool is_large = at[0]->shape()[0] > 4;
+      auto result =
+          OperandDescriptor::Create(OperandDataType::kFloat32,
+                                    std::span<const uint32_t>(is_large && !number ? large : small));
+      return std::vector<OperandDescriptor>(is_large && number ? 2 : 1, *result);
+    };
+    auto inferred = InferDynamic(operands, NoAttributes{}, names, infer);
+    ASSERT_FALSE(inferred.ok());
+    EXPECT_EQ(inferred.error().cause(), Cause::kNotSupported);
+    EXPECT_THAT(inferred.error().message(), HasSubstr("rank"));
+  }
+}
+
 TEST_F(DynamicInferenceTest, AttributesThatNameOthers_AreRefused) {
   EXPECT_THAT(
       Infer(OperatorKind::kExpand, {Make({1u})},
