@@ -23,9 +23,6 @@
 namespace webnnd::service {
 namespace {
 
-// Pause after the first worker that fails to start; doubled for each further one.
-constexpr int64_t kBackOffFirstMs = 100;
-constexpr int64_t kBackOffMaxMs = 5000;
 // Pause in accepting when the process is out of descriptors: the listener stays readable.
 constexpr int64_t kAcceptPauseMs = 100;
 
@@ -38,19 +35,18 @@ int64_t NowMs() {
 // What an epoll event is about.
 enum class Source : uint32_t { kSignal, kListener, kControl, kPidfd };
 
-class Broker {
+class Broker final : public WorkerActions {
  public:
   explicit Broker(BrokerOptions options) : options_(std::move(options)) {}
 
   Status Run();
 
  private:
-  using State = WorkerProcess::State;
-
-  Status Start();
+  Status Open();
   Status BlockSignals();
   Status Listen();
   Status Watch(int fd, Source source, uint32_t id);
+  void Unwatch(int fd);
   Status Step();
 
   void OnEvent(Source source, uint32_t id);
@@ -58,19 +54,20 @@ class Broker {
   void OnListener(uint32_t index);
   void OnControl(uint32_t id);
   void OnWorkerEnd(uint32_t id);
-  void OnTimers();
+
+  // What the pool decides.
+  Status Start(uint32_t id) override;
+  void Ping(uint32_t id, uint32_t sequence) override;
+  Status Serve(uint32_t id, uint32_t client) override;
+  void Kill(uint32_t id) override;
+  void TurnAway(uint32_t client) override;
 
   void Admit(UniqueFd client);
-  void MatchClients();
-  void StartWorkers();
-  void StartWorker();
-  void OnStartFailure();
-  void KillWorker(WorkerProcess& worker, const Error& reason);
+  void PauseAccepting();
+  void ResumeAccepting();
   void StopWorkers();
 
-  size_t Count(State state) const;
   bool Listens() const { return socket_file_ || !options_.listening.empty(); }
-  bool Idle() const;
   int TimeoutMs() const;
 
   BrokerOptions options_;
@@ -78,26 +75,24 @@ class Broker {
   UniqueFd epoll_;
   UniqueFd signals_;
   std::vector<int> listeners_;
+  std::optional<WorkerPool> pool_;  // From Open on.
   std::map<uint32_t, WorkerProcess> workers_;
-  // Accepted, and no worker is ready for them yet.
-  std::deque<UniqueFd> waiting_;
-  uint32_t last_id_ = 0;
-  int start_failures_ = 0;  // in a row
-  bool ever_ready_ = false;
-  int64_t no_start_before_ms_ = 0;
+  // Accepted, and no worker has them yet.
+  std::map<uint32_t, UniqueFd> clients_;
+  uint32_t last_client_ = 0;
   int64_t accept_again_ms_ = 0;
   bool accepting_ = true;
   bool stopping_ = false;
 };
 
 Status Broker::Run() {
-  Status status = Start();
+  Status status = Open();
   while (status.ok() && !stopping_) status = Step();
   StopWorkers();
   return status;
 }
 
-Status Broker::Start() {
+Status Broker::Open() {
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.valid()) return ErrnoError("epoll_create1");
   TRY(BlockSignals());
@@ -107,6 +102,7 @@ Status Broker::Start() {
         "there is NO SANDBOX (--no-sandbox): a client that takes over its worker can do all "
         "that this user can");
   }
+  pool_.emplace(WorkerPool::Options{.warm_spare = options_.warm_spare && Listens()}, *this);
   for (UniqueFd& client : std::exchange(options_.connected, {})) Admit(std::move(client));
   return {};
 }
@@ -148,23 +144,24 @@ Status Broker::Watch(int fd, Source source, uint32_t id) {
   return {};
 }
 
+void Broker::Unwatch(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
 Status Broker::Step() {
-  MatchClients();
-  StartWorkers();
+  pool_->Settle(NowMs());
   epoll_event events[32];
   int count = epoll_wait(epoll_.get(), events, std::size(events), TimeoutMs());
   if (count < 0 && errno != EINTR) return ErrnoError("epoll_wait");
-  // Answers are read before deadlines are looked at: after a pause of the broker itself, they wait
-  // in the sockets.
   for (int i = 0; i < count; ++i) {
     OnEvent(static_cast<Source>(events[i].data.u64 >> 32),
             static_cast<uint32_t>(events[i].data.u64));
   }
-  OnTimers();
-  if (!ever_ready_ && start_failures_ >= kWorkerStartAttempts) {
-    return DeviceLostError("no worker starts ({} attempts); the log says why", start_failures_);
+  pool_->OnTimers(NowMs());
+  if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();
+  if (pool_->hopeless()) {
+    return DeviceLostError("no worker starts ({} attempts); the log says why",
+                           kWorkerStartAttempts);
   }
-  if (Idle()) stopping_ = true;
+  if (!Listens() && pool_->idle()) stopping_ = true;
   return {};
 }
 
@@ -195,10 +192,7 @@ void Broker::OnListener(uint32_t index) {
   if (!client.valid()) {
     if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
     LogError("accepting a client fails ({})", strerrorname_np(errno));
-    for (int listener : listeners_) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener, nullptr);
-    accepting_ = false;
-    accept_again_ms_ = NowMs() + kAcceptPauseMs;
-    return;
+    return PauseAccepting();
   }
   if (!PeerIsTrusted(client.get())) {
     LogWarning("a client of another user is refused");
@@ -207,125 +201,84 @@ void Broker::OnListener(uint32_t index) {
   Admit(std::move(client));
 }
 
-void Broker::Admit(UniqueFd client) {
-  if (waiting_.size() + Count(State::kServing) >= limits::kWorkersMax) {
-    LogWarning("a client is turned away: all workers are taken ({})", limits::kWorkersMax);
-    return;
+void Broker::PauseAccepting() {
+  for (int listener : listeners_) Unwatch(listener);
+  accepting_ = false;
+  accept_again_ms_ = NowMs() + kAcceptPauseMs;
+}
+
+void Broker::ResumeAccepting() {
+  accepting_ = true;
+  for (size_t i = 0; i < listeners_.size(); ++i) {
+    (void)Watch(listeners_[i], Source::kListener, static_cast<uint32_t>(i)).ok();
   }
-  waiting_.push_back(std::move(client));
+}
+
+void Broker::Admit(UniqueFd client) {
+  uint32_t id = ++last_client_;
+  clients_.emplace(id, std::move(client));
+  pool_->OnClient(id);
 }
 
 void Broker::OnControl(uint32_t id) {
   auto found = workers_.find(id);
-  if (found == workers_.end() || found->second.state() == State::kDying) return;
-  WorkerProcess& worker = found->second;
-  bool starting = worker.state() == State::kStarting;
-  Result<bool> open = worker.OnReadable(NowMs());
-  if (!open.ok()) return KillWorker(worker, open.error());
-  if (!*open) {
-    // Its end shows at the pidfd; should it live on, its silence kills it.
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, worker.control_descriptor(), nullptr);
-    return;
+  if (found == workers_.end()) return;
+  // Room for one byte more, so that a longer packet is noticed.
+  std::byte bytes[sizeof(ControlMessage) + 1];
+  std::span<std::byte> packet = bytes;
+  switch (found->second.Receive(packet)) {
+    case WorkerProcess::Received::kPacket:
+      return pool_->OnPacket(id, packet, NowMs());
+    case WorkerProcess::Received::kNothing:
+      return;
+    case WorkerProcess::Received::kClosed:
+      // Its end shows at the pidfd; should it live on, its silence kills it.
+      return Unwatch(found->second.control_descriptor());
   }
-  if (starting && worker.state() == State::kReady) {
-    LogInfo("worker {} is ready (pid {})", id, worker.pid());
-    start_failures_ = 0;
-    ever_ready_ = true;
-  }
-}
-
-void Broker::KillWorker(WorkerProcess& worker, const Error& reason) {
-  // Its end shows at the pidfd.
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, worker.control_descriptor(), nullptr);
-  LogWarning("worker {} is killed: {}", worker.id(), reason.message());
-  if (worker.state() == State::kStarting) OnStartFailure();
-  worker.Kill();
 }
 
 void Broker::OnWorkerEnd(uint32_t id) {
   auto found = workers_.find(id);
   if (found == workers_.end()) return;
-  WorkerProcess& worker = found->second;
-  State state = worker.state();
   bool failed = false;
-  std::string how = worker.Reap(failed);
-  if (failed && state != State::kDying) {
-    LogWarning("worker {} {}", id, how);
-  } else {
-    LogInfo("worker {} {}", id, how);
-  }
-  if (state == State::kStarting) OnStartFailure();
-  // A spare that dies while it waits must not be replaced in a tight loop.
-  if (state == State::kReady) no_start_before_ms_ = NowMs() + kBackOffFirstMs;
+  std::string how = found->second.Reap(failed);
   workers_.erase(found);
+  pool_->OnEnd(id, failed, how, NowMs());
 }
 
-void Broker::OnStartFailure() {
-  int64_t pause = std::min(kBackOffMaxMs, kBackOffFirstMs << std::min(start_failures_, 10));
-  ++start_failures_;
-  no_start_before_ms_ = NowMs() + pause;
-  if (start_failures_ < kWorkerStartAttempts || waiting_.empty()) return;
-  LogError("clients that wait are turned away ({}): no worker starts", waiting_.size());
-  waiting_.clear();
-}
-
-void Broker::OnTimers() {
-  int64_t now = NowMs();
-  for (auto& [id, worker] : workers_) {
-    if (Status status = worker.OnTimer(now); !status.ok()) KillWorker(worker, status.error());
-  }
-  if (!accepting_ && now >= accept_again_ms_) {
-    accepting_ = true;
-    for (size_t i = 0; i < listeners_.size(); ++i) {
-      (void)Watch(listeners_[i], Source::kListener, static_cast<uint32_t>(i)).ok();
-    }
-  }
-}
-
-void Broker::MatchClients() {
-  for (auto& [id, worker] : workers_) {
-    if (waiting_.empty()) return;
-    if (worker.state() != State::kReady) continue;
-    if (Status status = worker.Serve(waiting_.front()); !status.ok()) {
-      KillWorker(worker, status.error());
-      continue;
-    }
-    waiting_.pop_front();
-    LogInfo("worker {} has a client", id);
-  }
-}
-
-void Broker::StartWorkers() {
-  bool room = Count(State::kServing) < limits::kWorkersMax;
-  // A spare must not compete with a worker that somebody waits for.
-  size_t spare = options_.warm_spare && Listens() && room ? 1 : 0;
-  size_t wanted = waiting_.empty() ? spare : waiting_.size();
-  size_t idle = Count(State::kStarting) + Count(State::kReady);
-  while (!stopping_ && idle < wanted && NowMs() >= no_start_before_ms_) {
-    StartWorker();
-    ++idle;
-  }
-}
-
-void Broker::StartWorker() {
+Status Broker::Start(uint32_t id) {
   WorkerOptions options = options_.worker;
-  options.id = ++last_id_;
-  Result<WorkerProcess> started = WorkerProcess::Start(options, NowMs());
-  if (!started.ok()) {
-    LogError("worker {} does not start: {}", options.id, started.error().ToString());
-    return OnStartFailure();
+  options.id = id;
+  ASSIGN_OR_RETURN(WorkerProcess started, WorkerProcess::Start(options));
+  LogInfo("worker {} is started (pid {})", id, started.pid());
+  Status watched = Watch(started.control_descriptor(), Source::kControl, id);
+  if (watched.ok()) watched = Watch(started.pidfd(), Source::kPidfd, id);
+  if (!watched.ok()) {
+    started.Kill();
+    bool failed = false;
+    started.Reap(failed);
+    return std::move(watched).error().AddContext("watching the worker");
   }
-  WorkerProcess& worker = workers_.emplace(options.id, *std::move(started)).first->second;
-  Status watched = Watch(worker.control_descriptor(), Source::kControl, options.id);
-  if (watched.ok()) watched = Watch(worker.pidfd(), Source::kPidfd, options.id);
-  if (watched.ok()) return;
-  LogError("worker {} cannot be watched: {}", options.id, watched.error().message());
-  worker.Kill();
-  bool failed = false;
-  worker.Reap(failed);
-  workers_.erase(options.id);
-  OnStartFailure();
+  workers_.emplace(id, std::move(started));
+  return {};
 }
+
+void Broker::Ping(uint32_t id, uint32_t sequence) { workers_.at(id).Ping(sequence); }
+
+Status Broker::Serve(uint32_t id, uint32_t client) {
+  auto found = clients_.find(client);
+  TRY(workers_.at(id).Serve(found->second));
+  clients_.erase(found);
+  return {};
+}
+
+void Broker::Kill(uint32_t id) {
+  WorkerProcess& worker = workers_.at(id);
+  Unwatch(worker.control_descriptor());
+  worker.Kill();
+}
+
+void Broker::TurnAway(uint32_t client) { clients_.erase(client); }
 
 void Broker::StopWorkers() {
   for (auto& [id, worker] : workers_) worker.Kill();
@@ -334,20 +287,10 @@ void Broker::StopWorkers() {
   workers_.clear();
 }
 
-size_t Broker::Count(State state) const {
-  return static_cast<size_t>(
-      std::count_if(workers_.begin(), workers_.end(),
-                    [&](const auto& entry) { return entry.second.state() == state; }));
-}
-
-bool Broker::Idle() const { return !Listens() && waiting_.empty() && Count(State::kServing) == 0; }
-
 int Broker::TimeoutMs() const {
-  int64_t deadline = INT64_MAX;
-  for (const auto& [id, worker] : workers_) deadline = std::min(deadline, worker.deadline_ms());
-  if (!accepting_) deadline = std::min(deadline, accept_again_ms_);
   int64_t now = NowMs();
-  if (no_start_before_ms_ > now) deadline = std::min(deadline, no_start_before_ms_);
+  int64_t deadline = pool_->deadline_ms(now);
+  if (!accepting_) deadline = std::min(deadline, accept_again_ms_);
   if (deadline == INT64_MAX) return -1;
   return static_cast<int>(std::clamp<int64_t>(deadline - now, 0, 60000));
 }

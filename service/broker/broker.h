@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "service/broker/worker_pool.h"
 #include "service/worker/worker_options.h"
 
 namespace webnnd::service {
@@ -33,9 +34,6 @@ struct BrokerOptions {
 // kWorkerStartAttempts: where the sandbox does not work, there is no service. The calling process
 // must have one thread and a `worker` sub-command, and must not have children that it waits for.
 Status RunBroker(BrokerOptions options);
-
-// Failures to start in a row after which clients that wait are turned away.
-inline constexpr int kWorkerStartAttempts = 3;
 
 }  // namespace webnnd::service
 

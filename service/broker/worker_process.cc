@@ -52,7 +52,7 @@ std::string SignalText(int signal) {
 
 }  // namespace
 
-Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options, int64_t now_ms) {
+Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
     return ErrnoError("socketpair");
@@ -68,35 +68,26 @@ Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options, int64_t now_ms
   spawn.inherited_descriptor = theirs.get();
   spawn.namespaces = !options.no_sandbox;
   ASSIGN_OR_RETURN(SpawnedProcess process, Spawn(spawn));
-  return WorkerProcess(options.id, std::move(process), std::move(ours), now_ms);
+  return WorkerProcess(std::move(process), std::move(ours));
 }
 
-Result<bool> WorkerProcess::OnReadable(int64_t now_ms) {
-  // Room for one byte more, so that a longer packet is noticed. Descriptors that a worker might
-  // send are dropped by the kernel: there is no room for them.
-  char bytes[sizeof(ControlMessage) + 1];
+WorkerProcess::Received WorkerProcess::Receive(std::span<std::byte>& packet) {
+  // Descriptors that a worker might send are dropped by the kernel: there is no room for them.
   ssize_t got;
   do {
-    got = recv(control_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    got = recv(control_.get(), packet.data(), packet.size(), MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
-  if (got < 0 && errno == EAGAIN) return true;
-  if (got <= 0) return false;
-  if (got != sizeof(ControlMessage)) {
-    return InternalError("the worker's message has another size ({})", got);
-  }
-  ControlMessage message;
-  std::memcpy(&message, bytes, sizeof message);
-  if (message.type == ControlType::kReady && state_ == State::kStarting) {
-    state_ = State::kReady;
-    next_ping_ms_ = now_ms + limits::kHeartbeatIntervalMs;
-    return true;
-  }
-  if (message.type == ControlType::kPong && unanswered_since_ms_ && message.sequence == sequence_) {
-    unanswered_since_ms_.reset();
-    return true;
-  }
-  return InternalError("the worker's message is not expected (type {}, sequence {})",
-                       static_cast<uint32_t>(message.type), message.sequence);
+  if (got < 0 && errno == EAGAIN) return Received::kNothing;
+  if (got <= 0) return Received::kClosed;
+  packet = packet.first(static_cast<size_t>(got));
+  return Received::kPacket;
+}
+
+void WorkerProcess::Ping(uint32_t sequence) {
+  ControlMessage ping{.type = ControlType::kPing, .sequence = sequence};
+  // One ping is unanswered at a time, so the socket cannot be full; a dead worker shows at its
+  // pidfd.
+  (void)send(control_.get(), &ping, sizeof ping, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 Status WorkerProcess::Serve(UniqueFd& client) {
@@ -120,45 +111,12 @@ Status WorkerProcess::Serve(UniqueFd& client) {
   } while (sent < 0 && errno == EINTR);
   if (sent != sizeof message) return ErrnoError("handing a client to the worker");
   client.Reset();
-  state_ = State::kServing;
   return {};
-}
-
-Status WorkerProcess::OnTimer(int64_t now_ms) {
-  if (state_ == State::kDying || now_ms < deadline_ms()) return {};
-  if (state_ == State::kStarting) {
-    return DeviceLostError("the worker is not ready in time ({} ms)", limits::kWorkerStartMaxMs);
-  }
-  if (unanswered_since_ms_) {
-    return DeviceLostError("the worker is silent ({} ms)", now_ms - *unanswered_since_ms_);
-  }
-  ControlMessage ping{.type = ControlType::kPing, .sequence = ++sequence_};
-  // One ping is unanswered at a time, so the socket cannot be full; a dead worker shows at its
-  // pidfd.
-  (void)send(control_.get(), &ping, sizeof ping, MSG_NOSIGNAL | MSG_DONTWAIT);
-  unanswered_since_ms_ = now_ms;
-  next_ping_ms_ = now_ms + limits::kHeartbeatIntervalMs;
-  return {};
-}
-
-int64_t WorkerProcess::deadline_ms() const {
-  switch (state_) {
-    case State::kStarting:
-      return started_ms_ + limits::kWorkerStartMaxMs;
-    case State::kReady:
-    case State::kServing:
-      return unanswered_since_ms_ ? *unanswered_since_ms_ + limits::kHeartbeatSilenceMaxMs
-                                  : next_ping_ms_;
-    case State::kDying:
-      break;
-  }
-  return INT64_MAX;
 }
 
 void WorkerProcess::Kill() {
   // Not pidfd_send_signal(): glibc 2.36 declares it without C linkage.
   syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0);
-  state_ = State::kDying;
 }
 
 std::string WorkerProcess::Reap(bool& failed) {

@@ -1,10 +1,12 @@
-// The broker's view of one worker process.
+// One worker process, and the broker's end of the line to it.
 #ifndef WEBNND_SERVICE_BROKER_WORKER_PROCESS_H_
 #define WEBNND_SERVICE_BROKER_WORKER_PROCESS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -16,35 +18,22 @@ namespace webnnd::service {
 
 class WorkerProcess {
  public:
-  enum class State {
-    kStarting,  // has not said that it is ready
-    kReady,     // waits for a client
-    kServing,   // has one
-    kDying,     // was killed, and not yet reaped
-  };
+  // Starts `webnnd worker`.
+  static Result<WorkerProcess> Start(WorkerOptions options);
 
-  // Starts `webnnd worker`. Times are milliseconds of the monotonic clock.
-  static Result<WorkerProcess> Start(WorkerOptions options, int64_t now_ms);
-
-  uint32_t id() const { return id_; }
   pid_t pid() const { return process_.pid; }
-  State state() const { return state_; }
   int control_descriptor() const { return control_.get(); }
   int pidfd() const { return process_.pidfd.get(); }
 
-  // Takes one message. False: the worker has closed its end. An error: it broke the protocol.
-  Result<bool> OnReadable(int64_t now_ms);
+  enum class Received : uint8_t { kPacket, kNothing, kClosed };
+  // Takes one packet, of which as much as there is room for is written to the front of `packet`.
+  Received Receive(std::span<std::byte>& packet);
+
+  void Ping(uint32_t sequence);
 
   // Hands the client over. Our copy of its socket is closed on success, so that the client sees
   // the end of the stream as soon as the worker dies; on failure `client` is kept.
   Status Serve(UniqueFd& client);
-
-  // Pings when that is due. An error says why the worker has to go: it is silent, or not ready in
-  // time.
-  Status OnTimer(int64_t now_ms);
-
-  // When OnTimer() is next due.
-  int64_t deadline_ms() const;
 
   void Kill();
 
@@ -52,18 +41,11 @@ class WorkerProcess {
   std::string Reap(bool& failed);
 
  private:
-  WorkerProcess(uint32_t id, SpawnedProcess process, UniqueFd control, int64_t now_ms)
-      : id_(id), process_(std::move(process)), control_(std::move(control)), started_ms_(now_ms) {}
+  WorkerProcess(SpawnedProcess process, UniqueFd control)
+      : process_(std::move(process)), control_(std::move(control)) {}
 
-  uint32_t id_;
   SpawnedProcess process_;
   UniqueFd control_;
-  State state_ = State::kStarting;
-  int64_t started_ms_;
-  uint32_t sequence_ = 0;
-  // The oldest ping without an answer, and when the next one is due.
-  std::optional<int64_t> unanswered_since_ms_;
-  int64_t next_ping_ms_ = 0;
 };
 
 }  // namespace webnnd::service

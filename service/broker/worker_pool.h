@@ -1,0 +1,116 @@
+// WorkerPool: which worker serves whom, when workers start, and when they have to go.
+#ifndef WEBNND_SERVICE_BROKER_WORKER_POOL_H_
+#define WEBNND_SERVICE_BROKER_WORKER_POOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/limits.h"
+#include "base/result.h"
+
+namespace webnnd::service {
+
+// Failures to start in a row after which clients that wait are turned away.
+inline constexpr int kWorkerStartAttempts = 3;
+
+// What the pool wants done to processes and connections, both named by numbers. Called from inside
+// the pool's methods; must not call back into it.
+class WorkerActions {
+ public:
+  virtual ~WorkerActions() = default;
+  // Starts the worker `id`. An error: there is none, and its end is not told.
+  virtual Status Start(uint32_t id) = 0;
+  // A worker that cannot be reached is found by its silence.
+  virtual void Ping(uint32_t id, uint32_t sequence) = 0;
+  // Hands the client over. An error: the client is still ours.
+  virtual Status Serve(uint32_t id, uint32_t client) = 0;
+  // Its packets are of no interest from here on; OnEnd comes.
+  virtual void Kill(uint32_t id) = 0;
+  // Closes the connection of a client that no worker has.
+  virtual void TurnAway(uint32_t client) = 0;
+};
+
+// The broker's decisions, without a system call: events and the time come in, actions go out, so
+// that tests can run it on a clock of their own. Times are milliseconds of a monotonic clock.
+class WorkerPool {
+ public:
+  struct Options {
+    // Keeps one worker ready that nobody waits for yet.
+    bool warm_spare = true;
+    size_t clients_max = limits::kWorkersMax;  // Served or waiting.
+  };
+
+  enum class State : uint8_t {
+    kStarting,  // has not said that it is ready
+    kReady,     // waits for a client
+    kServing,   // has one
+    kDying,     // was killed, and its end has not come
+  };
+
+  WorkerPool(const Options& options, WorkerActions& actions)
+      : options_(options), actions_(actions) {}
+
+  // A client is there: it is served, waits, or is turned away.
+  void OnClient(uint32_t client);
+  // One packet of a worker's.
+  void OnPacket(uint32_t id, std::span<const std::byte> packet, int64_t now_ms);
+  // The process is gone; `how` for the log.
+  void OnEnd(uint32_t id, bool failed, std::string_view how, int64_t now_ms);
+  // After packets that wait have been told: after a pause of the broker's own, answers are there
+  // that came in time.
+  void OnTimers(int64_t now_ms);
+  // After all else: gives clients to workers, and starts workers.
+  void Settle(int64_t now_ms);
+
+  // When OnTimers or Settle has something to do without an event; INT64_MAX: never.
+  int64_t deadline_ms(int64_t now_ms) const;
+
+  size_t Count(State state) const;
+  size_t size() const { return workers_.size(); }
+  size_t waiting() const { return waiting_.size(); }
+  // No client is served or waits.
+  bool idle() const { return waiting_.empty() && Count(State::kServing) == 0; }
+  // No worker has ever become ready, in as many attempts as there are.
+  bool hopeless() const { return !ever_ready_ && start_failures_ >= kWorkerStartAttempts; }
+
+ private:
+  struct Worker {
+    State state = State::kStarting;
+    int64_t started_ms = 0;
+    uint32_t sequence = 0;
+    // The oldest ping without an answer, and when the next one is due.
+    std::optional<int64_t> unanswered_since_ms;
+    int64_t next_ping_ms = 0;
+
+    // When OnTimer is next due.
+    int64_t deadline_ms() const;
+  };
+
+  Status Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet, int64_t now_ms);
+  // An error says why the worker has to go: it is silent, or not ready in time.
+  Status OnTimer(uint32_t id, Worker& worker, int64_t now_ms);
+  void MatchClients(int64_t now_ms);
+  void StartWorkers(int64_t now_ms);
+  void StartWorker(int64_t now_ms);
+  void OnStartFailure(int64_t now_ms);
+  void Kill(uint32_t id, Worker& worker, const Error& reason, int64_t now_ms);
+
+  const Options options_;
+  WorkerActions& actions_;
+  std::map<uint32_t, Worker> workers_;
+  // No worker is ready for them yet.
+  std::deque<uint32_t> waiting_;
+  uint32_t last_id_ = 0;
+  int start_failures_ = 0;  // In a row.
+  bool ever_ready_ = false;
+  int64_t no_start_before_ms_ = 0;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_BROKER_WORKER_POOL_H_
