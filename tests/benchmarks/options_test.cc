@@ -44,6 +44,14 @@ TEST(BenchmarkOptions, AValueMayLookLikeACommand) {
   EXPECT_EQ(options->filter, "operators");
 }
 
+TEST(BenchmarkOptions, CpuTime_IsForOperatorsInProcess) {
+  auto options = Parse({"operators", "--in-process", "--cpu-time"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_TRUE(options->cpu_time);
+  EXPECT_THAT(MessageOf({"operators", "--cpu-time"}), HasSubstr("with --in-process"));
+  EXPECT_THAT(MessageOf({"mobilenet", "--in-process", "--cpu-time"}), HasSubstr("for operators"));
+}
+
 TEST(BenchmarkOptions, MobileNet_MayRunInProcess) {
   auto options = Parse({"mobilenet", "--in-process"});
   ASSERT_TRUE(options.ok());

@@ -121,6 +121,7 @@ Status RunOperators(const Options& options) {
   });
   INVALID_IF(cases.empty(), "no operator's name contains the filter ({})", options.filter);
 
+  if (options.cpu_time) CountProcessorTime();
   MeasuredService service(options.in_process);
   webnn::ML ml(service.Connect());
   ASSIGN_OR_RETURN(std::shared_ptr<webnn::Context> context, ml.Wait(ml.CreateContext()));

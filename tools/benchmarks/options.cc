@@ -60,6 +60,10 @@ Result<Options> ParseOptions(std::span<const char* const> words) {
       options.in_process = true;
       continue;
     }
+    if (word == "--cpu-time") {
+      options.cpu_time = true;
+      continue;
+    }
     INVALID_IF(word != "--json" && word != "--filter" && word != "--rounds" && word != "--models",
                "the word ({}) is not an option", word);
     INVALID_IF(i + 1 == words.size(), "the option ({}) has no value", word);
@@ -81,6 +85,8 @@ Result<Options> ParseOptions(std::span<const char* const> words) {
              "ways");
   INVALID_IF(!options.filter.empty() && options.command != Command::kOperators,
              "the option (--filter) is for operators alone");
+  INVALID_IF(options.cpu_time && (options.command != Command::kOperators || !options.in_process),
+             "the option (--cpu-time) is for operators with --in-process");
   return options;
 }
 
@@ -88,6 +94,7 @@ const char* Usage() {
   return "usage: tools/bench [COMMAND] [--json FILE] [--rounds N]\n"
          "  (none)     dispatch, start-up and memory\n"
          "  operators  each operator against the machine [--filter NAME] [--in-process]\n"
+         "             [--cpu-time]: in processor time, for machines that others use too\n"
          "  mobilenet  MobileNetV2, random weights, 224x224 [--in-process]\n"
          "  build      what a build takes, and does to dispatches meanwhile [--in-process]\n"
          "  decode     language models: the ladder from decomposed operators to all that there\n"

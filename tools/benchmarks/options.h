@@ -31,6 +31,7 @@ struct Options {
   int rounds = kRoundsDefault;      // kDecode: kDecodeRoundsDefault.
   std::vector<std::string> models;  // Of kDecode: some of kDecodeModels.
   bool in_process = false;  // Without daemon and sandbox; not for kDispatch, which does both.
+  bool cpu_time = false;    // Count processor time; for kOperators in process.
 };
 
 inline constexpr int kRoundsMax = 10'000;

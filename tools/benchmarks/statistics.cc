@@ -1,13 +1,35 @@
 #include "tools/benchmarks/statistics.h"
 
+#include <time.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/check.h"
 
 namespace webnnd::benchmarks {
+namespace {
+
+bool counts_processor_time = false;
+
+}  // namespace
+
+double Now() {
+  if (counts_processor_time) {
+    timespec time = {};
+    CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0);
+    const double seconds =
+        static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    return seconds / std::max(1u, std::thread::hardware_concurrency());
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void CountProcessorTime() { counts_processor_time = true; }
 
 Summary Summarize(std::vector<double> samples) {
   CHECK(!samples.empty());

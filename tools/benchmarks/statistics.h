@@ -2,7 +2,6 @@
 #ifndef WEBNND_TOOLS_BENCHMARKS_STATISTICS_H_
 #define WEBNND_TOOLS_BENCHMARKS_STATISTICS_H_
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,10 @@ struct Summary {
 Summary Summarize(std::vector<double> samples);
 
 // Seconds since some point in time; never goes back.
-inline double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double Now();
+// From now on, Now() gives the processor time of all threads of this process, in seconds that all
+// cores would take for it: what work that keeps every core busy takes on a machine of its own.
+void CountProcessorTime();
 
 // Figures in the order in which they were measured, as a table for people and as JSON.
 class Report {
