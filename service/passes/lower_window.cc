@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/matrix_product.h"
+#include "service/passes/tall_product.h"
 
 namespace webnnd::service {
 namespace {
@@ -425,6 +427,170 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   return {};
 }
 
+// How taps of one dimension of a transposed convolution meet elements of the result, see
+// columns_to_image.comp.
+struct Meeting {
+  uint32_t common = 1;   // Of stride and dilation, the greatest divisor.
+  uint32_t step = 1;     // Between the taps that meet one element.
+  uint32_t inverse = 0;  // Of dilation / common, modulo `step`.
+  uint32_t turns = 1;    // Taps that meet one element, at most.
+};
+
+// None where the step is so large that the kernel cannot calculate with its square.
+std::optional<Meeting> FindMeeting(const Axis& axis) {
+  constexpr uint32_t kStepMax = 32767;
+  Meeting meeting;
+  meeting.common = std::gcd(axis.stride, axis.dilation);
+  meeting.step = axis.stride / meeting.common;
+  if (meeting.step > kStepMax) return std::nullopt;
+  const uint32_t back = axis.dilation / meeting.common % meeting.step;
+  while (back * meeting.inverse % meeting.step != 1 % meeting.step) ++meeting.inverse;
+  meeting.turns = DivideRoundingUp(axis.window, meeting.step);
+  return meeting;
+}
+
+// A transposed convolution in two halves.
+struct ColumnsProduct {
+  // What each pixel of the input gives to each tap of each channel: taps and channels are rows,
+  // pixels columns.
+  Product product;
+  uint64_t elements = 0;
+  // From one channel of the result, row of taps and tap to the next, in rows of the product.
+  uint32_t channel_rows = 0;
+  uint32_t row_rows = 0;
+  uint32_t tap_rows = 0;
+  Meeting height;
+  Meeting width;
+};
+
+// None where conv2d.comp is the better, or the only, kernel.
+std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution, const Node& node,
+                                                 const LoweringBuilder& builder) {
+  // Each tap of each channel must be worth writing down.
+  constexpr uint32_t kDepthMin = 8;
+  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 16;
+  constexpr uint64_t kBytesMax = uint64_t{64} << 20;
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const uint64_t taps = uint64_t{convolution.height.window} * convolution.width.window;
+  ColumnsProduct columns;
+  columns.elements =
+      input.element_count() / convolution.input_channels * taps * convolution.output_channels;
+  const std::optional<Meeting> height = FindMeeting(convolution.height);
+  const std::optional<Meeting> width = FindMeeting(convolution.width);
+  if (!height || !width || convolution.input_channels < kDepthMin ||
+      columns.elements * convolution.input_channels < kMultiplyAddsMin ||
+      columns.elements > kBytesMax / sizeof(float)) {
+    return std::nullopt;
+  }
+  columns.height = *height;
+  columns.width = *width;
+  const uint64_t loops = height->turns * (1 + uint64_t{width->turns});
+  const uint32_t per_quad = PerQuad(input.data_type());
+  if (loops * per_quad > kInvocationIterationsMax) return std::nullopt;
+
+  const Image sizes = ReadImage(input.shape(), convolution.layout);
+  const Image strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
+  // In every layout, channels of the result and taps lie evenly in one order or the other.
+  const uint32_t unit = std::min(convolution.filter_output, convolution.filter_column);
+  columns.channel_rows = convolution.filter_output / unit;
+  columns.row_rows = convolution.filter_row / unit;
+  columns.tap_rows = convolution.filter_column / unit;
+  Product& product = columns.product;
+  product.a = node.operands[1];
+  product.b = node.operands[0];
+  product.rows = NarrowCast<uint32_t>(taps * convolution.output_channels);
+  product.columns = sizes.row * sizes.column;
+  product.depth = convolution.input_channels;
+  product.a_strides = {unit, convolution.filter_input};
+  product.b_strides = {strides.channel, strides.column};
+  product.result_strides = {product.columns, 1};
+  const uint32_t matrix = product.rows * product.columns;
+  StridedDimension batch{sizes.batch, {0, strides.batch, 0, convolution.groups * matrix}};
+  StridedDimension groups{
+      convolution.groups,
+      {convolution.filter_group, convolution.input_channels * strides.channel, 0, matrix}};
+  product.batch = Coalesce(std::array{batch, groups});
+  // The columns are float32, which only this kernel makes of float16.
+  if (input.data_type() == webidl::OperandDataType::kFloat16 && !IsTall(product)) {
+    return std::nullopt;
+  }
+  return columns;
+}
+
+void AppendMeeting(const Axis& axis, const Meeting& meeting, std::vector<uint32_t>& parameters) {
+  auto append = [&](uint32_t divisor, uint32_t word) {
+    for (uint32_t part : MakeDivisor(divisor)) parameters.push_back(part);
+    parameters.push_back(word);
+  };
+  parameters.insert(parameters.end(), {axis.input, axis.window, axis.padding, meeting.inverse});
+  append(meeting.step, axis.dilation / meeting.common);
+  append(meeting.common, axis.dilation);
+  append(axis.stride, meeting.turns);
+}
+
+// Adds what falls on each element of the result, from `columns` on.
+void AddColumnsToImageCall(const Convolution& convolution, const ColumnsProduct& columns,
+                           ValueId source, const Node& node, LoweringBuilder& builder) {
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const Image output = ReadImage(result.shape(), convolution.layout);
+  const bool has_bias = node.operands[2] != kNoValue;
+  const ValueId residual = ResidualOf(node);
+  const std::optional<Activation> activation = ActivationOf(node);
+  const uint32_t pixels = columns.product.columns;
+  const uint32_t matrix = columns.product.rows * pixels;
+  StridedDimension batch{output.batch, {0, 0, convolution.groups * matrix, 0}};
+  StridedDimension group{convolution.groups, {0, 0, matrix, convolution.output_channels}};
+  StridedDimension channel{convolution.output_channels, {0, 0, columns.channel_rows * pixels, 1}};
+  StridedDimension row{output.row, {1, 0, 0, 0}};
+  StridedDimension column{output.column, {0, 1, 0, 0}};
+  const std::vector<StridedDimension> dimensions =
+      convolution.layout == InputOperandLayout::kNchw
+          ? Coalesce(std::array{batch, group, channel, row, column})
+          : Coalesce(std::array{batch, row, column, group, channel});
+
+  // So few taps that a kernel of its own for them, without a loop, is no long one.
+  constexpr uint32_t kConstantTurnsMax = 16;
+  const uint64_t turns = uint64_t{columns.height.turns} * columns.width.turns;
+  const bool few_turns = turns <= kConstantTurnsMax;
+  LoweredCall call;
+  call.shader = ShaderId::kColumnsToImage;
+  call.specialization = {static_cast<uint32_t>(result.data_type()),
+                         has_bias,
+                         RankConstant(dimensions),
+                         QuadsLieInRows(dimensions, PerQuad(result.data_type())),
+                         few_turns ? columns.height.turns : 0,
+                         few_turns ? columns.width.turns : 0,
+                         residual != kNoValue,
+                         ActivationConstant(activation),
+                         dimensions.back().strides[0] == 0};
+  // The module declares all slots, so something must be bound there.
+  call.buffers = {{source, false},
+                  {node.results[0], true},
+                  {has_bias ? node.operands[2] : source, false},
+                  {residual != kNoValue ? residual : source, false}};
+  call.parameters = {NarrowCast<uint32_t>(result.element_count()),
+                     static_cast<uint32_t>(dimensions.size()), columns.row_rows * pixels,
+                     columns.tap_rows * pixels};
+  AppendMeeting(convolution.height, columns.height, call.parameters);
+  AppendMeeting(convolution.width, columns.width, call.parameters);
+  AppendDimensions(dimensions, call.parameters);
+  AppendActivation(activation, call.parameters);
+  call.invocations = StoreQuads(result);
+  call.cost = result.element_count() * std::max<uint64_t>(4, 4 * turns);
+  builder.AddCall(std::move(call));
+}
+
+Status AddColumnsCalls(const Convolution& convolution, ColumnsProduct columns, const Node& node,
+                       LoweringBuilder& builder) {
+  const uint32_t shape[] = {NarrowCast<uint32_t>(columns.elements)};
+  ASSIGN_OR_RETURN(auto descriptor,
+                   OperandDescriptor::Create(webidl::OperandDataType::kFloat32, shape));
+  columns.product.result = builder.AddTemporary(descriptor);
+  TRY(AddProductCall(columns.product, builder));
+  AddColumnsToImageCall(convolution, columns, columns.product.result, node, builder);
+  return {};
+}
+
 // Fills in what the shapes say.
 template <typename Attributes>
 Convolution MakeConvolution(const Attributes& attributes, const Node& node,
@@ -510,6 +676,9 @@ Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {
   convolution.filter_group = convolution.input_channels * convolution.filter_input;
   TRY(NormalizeAxis(convolution.height, convolution.height.input));
   TRY(NormalizeAxis(convolution.width, convolution.width.input));
+  if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
+    return AddColumnsCalls(convolution, std::move(*columns), node, builder);
+  }
   return AddConvolutionCall(convolution, node, builder);
 }
 

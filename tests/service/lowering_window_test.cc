@@ -411,6 +411,48 @@ TEST(LowerConvTranspose2d, RandomOptions_MatchReference) {
   }
 }
 
+// Deep enough to be a product whose results are summed: steps and dilations with and without common
+// divisors, so that elements of the result are hit by many taps, by one and by none.
+TEST(LowerConvTranspose2d, ManyChannels_MatchReference) {
+  std::mt19937 random(12);
+  for (uint32_t turn = 0; turn < 30; ++turn) {
+    ConvTranspose2dAttributes attributes;
+    attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
+    attributes.filter_layout = static_cast<ConvTranspose2dFilterOperandLayout>(turn / 2 % 3);
+    attributes.groups = turn % 5 == 4 ? 2 : 1;
+    const bool divides = turn % 3 == 0;
+    attributes.strides = divides ? List{4, 6} : List{Pick(random, 1, 4), Pick(random, 1, 3)};
+    attributes.dilations = divides ? List{6, 3} : List{Pick(random, 1, 3), Pick(random, 1, 5)};
+    if (turn % 4 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 2), Pick(random, 0, 2), Pick(random, 0, 3), Pick(random, 0, 3)};
+    }
+    // Results whose lines are a multiple of four, and such whose are not.
+    Shape input = {Pick(random, 1, 2), 8 * Pick(random, 1, 3) * attributes.groups,
+                   Pick(random, 5, 9), turn % 4 == 0 ? 12 : Pick(random, 5, 9)};
+    Shape filter = {Pick(random, 5, 9), input[1], Pick(random, 2, 4), Pick(random, 2, 5)};
+    ExpectConvolves(attributes, kFloat, input, filter, turn % 2 == 0, 100 * turn);
+  }
+}
+
+TEST(LowerConvTranspose2d, ManyHalves_MatchReference) {
+  for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    ConvTranspose2dAttributes attributes{
+        .padding = List{1, 1, 1, 0}, .strides = List{2, 2}, .input_layout = layout};
+    ExpectConvolves(attributes, kHalf, {1, 32, 17, 18}, {33, 32, 4, 4}, true, 1);
+    // Not deep enough for a product of float16 with float32 sums.
+    ExpectConvolves(attributes, kHalf, {1, 8, 9, 10}, {12, 8, 4, 4}, true, 2);
+  }
+}
+
+// More taps on an element than the kernel has code for, and a step that it cannot square.
+TEST(LowerConvTranspose2d, ManyTapsAndFarSteps_MatchReference) {
+  ConvTranspose2dAttributes attributes{.padding = List{3, 3, 2, 2}};
+  ExpectConvolves(attributes, kFloat, {1, 16, 9, 11}, {3, 16, 6, 7}, true, 1);
+  ExpectConvolves(ConvTranspose2dAttributes{.strides = List{40000, 1}}, kFloat, {1, 64, 2, 1},
+                  {3, 64, 5, 5}, true, 2);
+}
+
 TEST(LowerConvTranspose2d, OnePixel_SpreadsOverTheFilter) {
   ConvTranspose2dAttributes attributes{.strides = List{1000000000, 1000000000}};
   ExpectConvolves(attributes, kFloat, {1, 2, 1, 1}, {3, 2, 3, 4}, true, 10);
