@@ -38,11 +38,9 @@ std::string DumpBuffers(const KernelCall& call, bool written) {
 
 std::string DumpPlan(const Plan& plan) {
   std::string text;
-  for (size_t i = 0; i < plan.calls.size(); ++i) {
-    const KernelCall& call = plan.calls[i];
-    bool copies = i + plan.copy_count >= plan.calls.size();
-    text += fmt::format("{}{}{}: {}<{}> {}={} reads{} writes{}\n", call.barrier_before ? "| " : "",
-                        copies ? "copy " : "", call.label, shaders::ShaderName(call.shader),
+  for (const KernelCall& call : plan.calls) {
+    text += fmt::format("{}{}: {}<{}> {}={} reads{} writes{}\n", call.barrier_before ? "| " : "",
+                        call.label, shaders::ShaderName(call.shader),
                         fmt::join(call.specialization, ","),
                         call.workgroups != 0 ? "wg" : "invocations",
                         call.workgroups != 0 ? call.workgroups : call.invocations,

@@ -4,26 +4,23 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "service/graph/graph_assembler.h"
 #include "service/passes/compile.h"
 #include "service/plan/dump_plan.h"
+#include "tests/snapshot/expect_snapshot.h"
 
 namespace webnnd::service {
 namespace {
 
+using test::ExpectSnapshot;
 using webidl::OperandDataType;
 using webidl::OperatorKind;
 using webidl::Shape;
-
-bool update_snapshots = false;  // --update
 
 // Writes a graph down operator by operator, as a client's messages do.
 class GraphSketch {
@@ -80,19 +77,6 @@ class GraphSketch {
   uint32_t next_ = 1;
   uint32_t constant_count_ = 0;
 };
-
-void ExpectSnapshot(const std::string& name, const std::string& plan) {
-  const std::string path = std::string(WEBNND_SOURCE_DIR) + "/tests/snapshot/" + name + ".txt";
-  if (update_snapshots) {
-    std::ofstream(path, std::ios::trunc) << plan;
-    return;
-  }
-  std::ifstream file(path);
-  ASSERT_TRUE(file.is_open()) << path << " is missing; --update writes it";
-  std::string expected(std::istreambuf_iterator<char>(file), {});
-  EXPECT_EQ(plan, expected) << "the plan of " << name
-                            << " has changed; --update writes the new one, for review";
-}
 
 uint32_t RmsNormalize(GraphSketch& sketch, uint32_t x, uint32_t width) {
   using enum OperatorKind;
@@ -158,11 +142,3 @@ TEST(Snapshot, SharedInput) {
 
 }  // namespace
 }  // namespace webnnd::service
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--update") webnnd::service::update_snapshots = true;
-  }
-  return RUN_ALL_TESTS();
-}
