@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/fault.h"
 #include "ipc/codec.h"
 
 namespace webnn {
@@ -23,6 +24,8 @@ using webnnd::ErrnoError;
 using webnnd::Error;
 using webnnd::Result;
 using webnnd::UniqueFd;
+using webnnd::fault::Fails;
+using webnnd::fault::Kind;
 namespace ipc = webnnd::ipc;
 namespace limits = webnnd::limits;
 
@@ -32,8 +35,8 @@ constexpr int kFarewellMs = 1000;
 Result<void> WriteFile(int fd, std::span<const std::byte> data) {
   size_t done = 0;
   while (done < data.size()) {
-    const ssize_t written =
-        pwrite(fd, data.data() + done, data.size() - done, static_cast<off_t>(done));
+    const ssize_t written = SYS_CALL(
+        Kind::kFile, pwrite(fd, data.data() + done, data.size() - done, static_cast<off_t>(done)));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       return webnnd::OutOfMemoryError("shared memory cannot be written ({})", strerror(errno));
@@ -72,7 +75,7 @@ Connection::Connection(std::unique_ptr<ipc::Channel> channel, Events events, con
       channel_(std::move(channel)),
       reader_(*channel_),
       writer_(*channel_),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(SYS_CALL(Kind::kDescriptor, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
       up_ranges_(options.up_arena_bytes),
       down_ranges_(options.down_arena_bytes) {}
 
@@ -154,7 +157,7 @@ Result<ipc::Payload> Connection::Stage(std::span<const std::byte> data) {
   uint64_t sequence = 0;
   {
     std::lock_guard lock(up_mutex_);
-    offset = up_ranges_.Allocate(data.size());
+    if (!Fails(Kind::kPool)) offset = up_ranges_.Allocate(data.size());
     if (offset) {
       sequence = ++up_sequence_;
       up_staged_.push_back({sequence, *offset});
@@ -181,7 +184,9 @@ Result<Connection::Read> Connection::ReserveRead(uint64_t length) {
     read.destination = ipc::InlineDestination{};
     return read;
   }
-  if (auto offset = down_ranges_.Allocate(length)) {
+  std::optional<uint64_t> offset;
+  if (!Fails(Kind::kPool)) offset = down_ranges_.Allocate(length);
+  if (offset) {
     read.target.arena_offset = *offset;
     read.destination = ipc::ArenaDestination{*offset, length};
     return read;

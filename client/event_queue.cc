@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/fault.h"
+
 namespace webnn {
 
-EventQueue::EventQueue() : signal_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+EventQueue::EventQueue()
+    : signal_(SYS_CALL(webnnd::fault::Kind::kDescriptor, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {}
 
 void EventQueue::Post(std::function<void()> task) {
   std::lock_guard lock(mutex_);

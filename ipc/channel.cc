@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/fault.h"
 #include "base/limits.h"
 
 namespace webnnd::ipc {
@@ -58,7 +59,8 @@ class SocketChannel final : public Channel {
     message.msg_controllen = control.size();
     ssize_t bytes = 0;
     do {
-      bytes = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+      bytes = SYS_CALL(fault::Kind::kReceive,
+                       recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT));
     } while (bytes < 0 && errno == EINTR);
     if (bytes < 0) {
       bool empty = errno == EAGAIN || errno == EWOULDBLOCK;
@@ -102,7 +104,8 @@ class SocketChannel final : public Channel {
     }
     ssize_t sent = 0;
     do {
-      sent = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+      sent = SYS_CALL(fault::Kind::kSend,
+                      sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
     } while (sent < 0 && errno == EINTR);
     if (sent >= 0) return {static_cast<size_t>(sent), ChannelState::kOpen};
     // EPIPE and ECONNRESET: the other side is gone. Anything else but EAGAIN (no kernel memory, a

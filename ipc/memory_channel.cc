@@ -9,11 +9,14 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/fault.h"
 #include "base/limits.h"
 #include "ipc/channel.h"
 
 namespace webnnd::ipc {
 namespace {
+
+using fault::Kind;
 
 // About a Unix socket's default buffer, so that back-pressure sets in alike.
 constexpr size_t kPipeBytes = 256 << 10;
@@ -104,7 +107,7 @@ class Pipe {
     if (!descriptors.empty()) {
       DescriptorSet set{received_ + size_, {}};
       for (int fd : descriptors) {
-        set.descriptors.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        set.descriptors.emplace_back(SYS_CALL(Kind::kDescriptor, fcntl(fd, F_DUPFD_CLOEXEC, 0)));
         if (!set.descriptors.back().valid()) {
           // Out of descriptors, which poll cannot wait for.
           writer_closed_ = true;
@@ -173,11 +176,13 @@ class MemoryChannel final : public Channel {
   Result<Received, BadMessage> Receive(std::span<std::byte> buffer,
                                        std::deque<UniqueFd>& descriptors) override {
     CHECK(!buffer.empty());
+    if (fault::Fails(Kind::kReceive)) return Received{0, ChannelState::kClosed};
     return in_->Receive(buffer, descriptors);
   }
   Sent Send(std::span<const std::byte> bytes, std::span<const int> descriptors) override {
     CHECK(!bytes.empty());
     CHECK(descriptors.size() <= limits::kDescriptorsPerFrameMax);
+    if (fault::Fails(Kind::kSend)) return {0, ChannelState::kClosed};
     return out_->Send(bytes, descriptors);
   }
   void Close() override {
@@ -191,9 +196,9 @@ class MemoryChannel final : public Channel {
 };
 
 Result<std::shared_ptr<Pipe>> MakePipe() {
-  UniqueFd readable(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd readable(SYS_CALL(Kind::kDescriptor, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   if (!readable.valid()) return ErrnoError("eventfd");
-  UniqueFd writable(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd writable(SYS_CALL(Kind::kDescriptor, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
   if (!writable.valid()) return ErrnoError("eventfd");
   return std::make_shared<Pipe>(std::move(readable), std::move(writable));
 }

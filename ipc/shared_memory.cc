@@ -12,9 +12,12 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/fault.h"
 
 namespace webnnd::ipc {
 namespace {
+
+using fault::Kind;
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 // A cache line, and the strictest alignment of an element or a copy.
@@ -25,10 +28,12 @@ constexpr uint64_t kRangeAlignment = 64;
 Result<UniqueFd> CreateSealedMemfd(const char* name, uint64_t bytes) {
   auto length = CheckedCast<off_t>(bytes);
   INVALID_IF(!length, "the shared memory ({} bytes) is larger than a file can be", bytes);
-  UniqueFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd fd(SYS_CALL(Kind::kMemory, memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
   if (!fd.valid()) return ErrnoError("memfd_create");
-  if (ftruncate(fd.get(), *length) != 0) return ErrnoError("ftruncate");
-  if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return ErrnoError("fcntl(F_ADD_SEALS)");
+  if (SYS_CALL(Kind::kMemory, ftruncate(fd.get(), *length)) != 0) return ErrnoError("ftruncate");
+  if (SYS_CALL(Kind::kMemory, fcntl(fd.get(), F_ADD_SEALS, kSeals)) != 0) {
+    return ErrnoError("fcntl(F_ADD_SEALS)");
+  }
   return fd;
 }
 
@@ -85,7 +90,7 @@ Result<SharedMapping> SharedMapping::Map(int fd, uint64_t bytes, Access access) 
   auto length = CheckedCast<size_t>(bytes);
   INVALID_IF(!length || bytes == 0, "a mapping of ({}) bytes is not possible", bytes);
   int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* data = mmap(nullptr, *length, protection, MAP_SHARED, fd, 0);
+  void* data = SYS_CALL(Kind::kMemory, mmap(nullptr, *length, protection, MAP_SHARED, fd, 0));
   if (data == MAP_FAILED) return ErrnoError("mmap");
   SharedMapping mapping;
   mapping.data_ = static_cast<std::byte*>(data);

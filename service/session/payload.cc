@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/fault.h"
 #include "base/limits.h"
 
 namespace webnnd::service {
@@ -52,8 +53,9 @@ Status PayloadSource::Read(uint64_t offset, std::span<std::byte> out) const {
   }
   size_t done = 0;
   while (done < out.size()) {
-    ssize_t got = pread(file_.file.get(), out.data() + done, out.size() - done,
-                        static_cast<off_t>(file_.offset + offset + done));
+    ssize_t got =
+        SYS_CALL(fault::Kind::kFile, pread(file_.file.get(), out.data() + done, out.size() - done,
+                                           static_cast<off_t>(file_.offset + offset + done)));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoError("pread");
     // It was long enough when checked; a regular file can be cut since.
@@ -97,8 +99,9 @@ Status ReadTarget::Store(std::span<const std::byte> bytes, std::vector<std::byte
   }
   size_t done = 0;
   while (done < bytes.size()) {
-    ssize_t put = pwrite(file_.file.get(), bytes.data() + done, bytes.size() - done,
-                         static_cast<off_t>(done));
+    ssize_t put =
+        SYS_CALL(fault::Kind::kFile, pwrite(file_.file.get(), bytes.data() + done,
+                                            bytes.size() - done, static_cast<off_t>(done)));
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return ErrnoError("pwrite");
     done += static_cast<size_t>(put);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/fault.h"
 #include "service/vulkan/device_impl.h"
 #include "service/vulkan/vk_try.h"
 
@@ -87,6 +88,9 @@ Result<std::shared_ptr<BufferImpl>> Memory::Allocate(std::shared_ptr<DeviceImpl>
 }
 
 Result<Memory::Range> Memory::AllocateRange(MemoryKind kind, uint64_t bytes) {
+  if (fault::Fails(fault::Kind::kPool)) {
+    return OutOfMemoryError("the blocks have no room ({} bytes)", bytes);
+  }
   std::lock_guard lock(mutex_);
   std::vector<std::unique_ptr<MemoryBlock>>& blocks = blocks_[static_cast<size_t>(kind)];
   const BlockSizes sizes = SizesFor(kind);

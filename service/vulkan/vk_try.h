@@ -22,14 +22,12 @@ Error VulkanError(std::atomic<bool>* lost, VkResult result, std::string_view cal
 }  // namespace webnnd::service
 
 // The VkResult of `call`, or of a fault injected in its place.
-#define VK_CALL(call)                                                                            \
-  ([&]() -> VkResult {                                                                           \
-    if (::webnnd::service::internal::fault_armed.load(std::memory_order_relaxed)) [[unlikely]] { \
-      if (VkResult fault = ::webnnd::service::internal::TakeFault(); fault != VK_SUCCESS) {      \
-        return fault;                                                                            \
-      }                                                                                          \
-    }                                                                                            \
-    return (call);                                                                               \
+#define VK_CALL(call)                                                          \
+  ([&]() -> VkResult {                                                         \
+    if (::webnnd::fault::Fails(::webnnd::fault::Kind::kVulkan)) [[unlikely]] { \
+      return ::webnnd::service::FaultAnswer();                                 \
+    }                                                                          \
+    return (call);                                                             \
   }())
 
 // Returns the error of `call` from the enclosing function, or goes on. Codes that are no errors
