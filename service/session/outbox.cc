@@ -5,12 +5,13 @@
 
 #include <utility>
 
+#include "base/fault.h"
 #include "base/limits.h"
 
 namespace webnnd::service {
 
 Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel) {
-  UniqueFd wake(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  UniqueFd wake(SYS_CALL(fault::Kind::kDescriptor, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
   if (!wake.valid()) return ErrnoError("eventfd");
   return std::unique_ptr<Outbox>(new Outbox(channel, std::move(wake)));
 }
@@ -18,7 +19,8 @@ Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel) {
 void Outbox::Send(ipc::ServiceMessage message) {
   // Goodbye is the last message.
   if (ended_) return;
-  if (writer_.Write(ipc::Encode(std::move(message)))) Wake();
+  bool is_left = writer_.Write(ipc::Encode(std::move(message)));
+  if (is_left || writer_.closed()) Wake();
 }
 
 void Outbox::Wake() {

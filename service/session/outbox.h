@@ -23,13 +23,16 @@ class Outbox {
   // Sends now what the channel takes; the I/O thread sends the rest.
   void Send(ipc::ServiceMessage message);
 
-  // Readable when the I/O thread should look: bytes are left to send, or admission is open again.
+  // Readable when the I/O thread should look: bytes are left to send, or cannot be
+  // sent any more, or admission is open again.
   int wake_descriptor() const { return wake_.get(); }
   void ClearWake();
   void Wake();
 
   bool Flush() { return writer_.Flush(); }
   bool has_pending() const { return writer_.pending_bytes() > 0; }
+  // A reply could not be sent, so that the client may wait for it for ever: the session is over.
+  bool broken() const { return writer_.closed(); }
   // The client does not read its replies, or has more work in flight than it may: stop reading.
   bool saturated() const;
 

@@ -35,7 +35,7 @@ void Session::Run(const PolledSource& extra) {
     // Looked at first: when another thread sends all of it from here on, nobody wakes this one, and
     // then HandleFrames must not have stopped for it.
     bool sends = outbox_->has_pending();
-    if (outbox_->ended() || !HandleFrames()) break;
+    if (outbox_->ended() || outbox_->broken() || !HandleFrames()) break;
     bool reads = !outbox_->saturated();
     pollfd polled[] = {
         {outbox_->wake_descriptor(), POLLIN, 0},

@@ -91,7 +91,10 @@ void TimelineRunner::Post(std::shared_ptr<ContextObject> context, Task task) {
 }
 
 void TimelineRunner::OnDrained() {
-  for (const auto& context : touched_) Submit(*context);
+  for (const auto& context : touched_) {
+    Submit(*context);
+    EndIfLost(context->device.get());
+  }
   touched_.clear();
   if (acknowledged_ > acknowledged_sent_) {
     acknowledged_sent_ = acknowledged_;
@@ -110,8 +113,7 @@ void TimelineRunner::Submit(ContextObject& context) {
   const Device& device = *context.device;
   Status status = context.timeline->Notify([this, tasks, &device](bool ok) {
     outbox_.Retire(tasks);
-    // It costs the worker: one that starts anew has a device again.
-    if (!ok && device.lost()) outbox_.End("the device is lost");
+    if (!ok) EndIfLost(&device);
   });
   if (!status.ok()) {
     outbox_.Retire(tasks);
@@ -120,6 +122,11 @@ void TimelineRunner::Submit(ContextObject& context) {
   }
   // Nothing that comes after a failed submission is done either.
   if (!status.ok()) LoseContext(context, status.error());
+}
+
+// It costs the worker: one that starts anew has a device again.
+void TimelineRunner::EndIfLost(const Device* device) {
+  if (device != nullptr && device->lost()) outbox_.End("the device is lost");
 }
 
 void TimelineRunner::LoseContext(ContextObject& context, const Error& error) {
@@ -410,6 +417,7 @@ void TimelineRunner::Build(std::shared_ptr<BuilderObject> builder,
       request->builder = nullptr;
       outbox_.Send(std::move(reply));
       outbox_.Retire(1);
+      EndIfLost(request->device.get());
     });
   });
 }

@@ -65,6 +65,8 @@ class TimelineRunner {
   void OnDrained();
   void Submit(ContextObject& context);
   void LoseContext(ContextObject& context, const Error& error);
+  // Thread-safe. nullptr: there is none.
+  void EndIfLost(const Device* device);
   void Acknowledge(const PayloadSource& data);
 
   // Timeline thread.
