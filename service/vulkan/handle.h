@@ -4,11 +4,15 @@
 
 #include <vulkan/vulkan.h>
 
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace webnnd::service {
 
-// `out()` is what vkCreate* writes to; a failed creation leaves it empty.
+// Objects that the handles below own now, of all devices: what tests for leaks read.
+inline std::atomic<uint64_t> live_object_count{0};
+
 template <class Handle, auto kDestroy>
 class DeviceHandle {
  public:
@@ -22,11 +26,30 @@ class DeviceHandle {
     return *this;
   }
   ~DeviceHandle() {
-    if (handle_ != VK_NULL_HANDLE) kDestroy(device_, handle_, nullptr);
+    if (handle_ == VK_NULL_HANDLE) return;
+    kDestroy(device_, handle_, nullptr);
+    live_object_count.fetch_sub(1, std::memory_order_relaxed);
   }
 
+  // Where vkCreate* writes to; counts what it has written when the call is over.
+  class Out {
+   public:
+    explicit Out(DeviceHandle& owner) : owner_(owner) {}
+    ~Out() {
+      if (owner_.handle_ == VK_NULL_HANDLE) return;
+      live_object_count.fetch_add(1, std::memory_order_relaxed);
+    }
+    Out(const Out&) = delete;
+    Out& operator=(const Out&) = delete;
+    operator Handle*() { return &owner_.handle_; }  // NOLINT
+
+   private:
+    DeviceHandle& owner_;
+  };
+
   Handle get() const { return handle_; }
-  Handle* out() { return &handle_; }
+  // For one creation, which leaves it empty where it fails.
+  Out out() { return Out(*this); }
 
  private:
   VkDevice device_;
