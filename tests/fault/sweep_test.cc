@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <vulkan/vulkan.h>
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +29,7 @@
 #include "ipc/shared_memory.h"
 #include "service/session/session.h"
 #include "service/vulkan/device_impl.h"
+#include "service/vulkan/fault.h"
 #include "service/vulkan/handle.h"
 #include "tests/support/device_options.h"
 
@@ -445,9 +445,7 @@ TEST_F(DeviceLostSweepTest, EachVulkanCallOnce_ContextIsLostAndANewOneWorks) {
       bool reached = false;
       {
         SocketHost host(shared_device());
-        fault::Inject({.nth = nth,
-                       .kinds = fault::Only(fault::Kind::kVulkan),
-                       .answer = VK_ERROR_DEVICE_LOST});
+        service::InjectFaultAt(nth, /*forever=*/false, service::Fault::kDeviceLost);
         webnn::ML ml(webnn::Connect::InProcess(host));
         Lived lived = Live(ml);
         reached = fault::CallCount() >= nth;
