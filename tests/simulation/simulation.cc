@@ -1,0 +1,473 @@
+// The broker's decisions under random clients and random workers: one thread, a clock of its own,
+// nothing real. Everything follows from a seed.
+//
+// simulation [--seed N] [--seeds COUNT] [--seconds S] [--forget-dead-workers]
+//
+// Runs the seeds N, N + 1, ...; a seed that fails is named, and runs alike again. The last option
+// breaks the world on purpose, to see that it is noticed.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "service/broker/worker_pool.h"
+#include "service/worker/control_message.h"
+
+namespace webnnd::service {
+namespace {
+
+// A worker that answers pings is never silent for longer; a hung one must be gone by twice that.
+constexpr int64_t kNoticeMs = limits::kHeartbeatIntervalMs + limits::kHeartbeatSilenceMaxMs + 100;
+constexpr int64_t kRunMs = 60000;
+// By then the last one that is slow to start has been killed, and its successors serve.
+constexpr int64_t kSettleMs = 3 * limits::kWorkerStartMaxMs;
+
+struct Options {
+  uint64_t seed = 1;
+  bool forget_dead_workers = false;
+};
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t Between(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(engine_);
+  }
+  bool OneIn(int64_t n) { return Between(1, n) == 1; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+class World final : public WorkerActions {
+ public:
+  explicit World(const Options& options)
+      : options_(options),
+        random_(options.seed),
+        clients_max_(static_cast<size_t>(random_.Between(1, 12))),
+        warm_spare_(random_.OneIn(2)),
+        // Most worlds are sound; in some nothing works for long.
+        trouble_one_in_(random_.OneIn(4) ? 2 : random_.Between(4, 40)),
+        pool_({.warm_spare = warm_spare_, .clients_max = clients_max_}, *this) {}
+
+  // What was wrong; nothing when all held.
+  std::optional<std::string> Run();
+  size_t client_count() const { return clients_.size(); }
+  size_t answer_count() const { return answers_; }
+
+ private:
+  // What a worker does beside serving well.
+  enum class Flaw : uint8_t {
+    kNone,
+    kNoProcess,    // clone fails
+    kEndsAtStart,  // the sandbox fails
+    kNeverReady,
+    kRefuses,    // its control socket is full
+    kHangs,      // answers nothing from some moment on, and its client's requests neither
+    kDies,       // at some moment
+    kBabbles,    // breaks the protocol at some moment
+    kLateReady,  // says twice that it is ready
+  };
+  struct Worker {
+    Flaw flaw = Flaw::kNone;
+    bool ready = false;
+    bool hung = false;
+    bool dead = false;  // Its end has not been told yet.
+    std::optional<int64_t> hung_since_ms;
+    uint32_t client = 0;
+  };
+
+  enum class Kind : uint8_t {
+    kGood,    // asks, waits for each answer, and comes back when its worker is lost
+    kSilent,  // half-open: says nothing, stays for a while
+    kBrief,   // leaves at any moment, served or not
+    kBad,     // ends its session, as a bad message does
+  };
+  enum class Place : uint8_t { kWaiting, kServed, kTurnedAway, kLost, kGone };
+  struct Client {
+    Kind kind = Kind::kGood;
+    Place place = Place::kWaiting;
+    uint32_t worker = 0;
+    int wanted = 0;      // Answers still to be had.
+    uint64_t asked = 0;  // The request without an answer; 0: none.
+    uint64_t last = 0;   // Numbers requests.
+    bool left = false;   // It has closed its end.
+  };
+
+  // --- What the pool wants.
+  Status Start(uint32_t id) override;
+  void Ping(uint32_t id, uint32_t sequence) override;
+  Status Serve(uint32_t id, uint32_t client) override;
+  void Kill(uint32_t id) override;
+  void TurnAway(uint32_t client) override;
+
+  void At(int64_t delay_ms, std::function<void()> event) {
+    events_.emplace(now_ms_ + delay_ms, std::move(event));
+  }
+  void Say(uint32_t id, ControlType type, uint32_t sequence = 0);
+  void End(uint32_t id);
+  void Misbehave(uint32_t id);
+  void Connect(Kind kind, int wanted);
+  void ComeBack(int64_t delay_ms, int wanted);
+  void Ask(uint32_t id);
+  void Leave(uint32_t id);
+  void Advance();
+  std::optional<std::string> Check() const;
+  std::optional<std::string> CheckWorker(uint32_t id, const Worker& worker) const;
+  std::optional<std::string> CheckEnd() const;
+  bool AllClientsAreDone() const;
+
+  void Fail(std::string what) {
+    if (!failure_) failure_ = std::move(what);
+  }
+
+  const Options options_;
+  Random random_;
+  const size_t clients_max_;
+  const bool warm_spare_;
+  const int64_t trouble_one_in_;
+  WorkerPool pool_;
+  int64_t now_ms_ = 1000;
+  bool calm_ = false;  // Nothing new goes wrong.
+  std::multimap<int64_t, std::function<void()>> events_;
+  std::map<uint32_t, Worker> workers_;
+  std::map<uint32_t, Client> clients_;
+  uint32_t last_client_ = 0;
+  size_t answers_ = 0;
+  int pending_returns_ = 0;  // Clients about to connect once more.
+  std::optional<std::string> failure_;
+};
+
+// --- Workers. -----------------------------------------------------------------------------------
+
+Status World::Start(uint32_t id) {
+  if (workers_.count(id) != 0) Fail(fmt::format("worker {} is started twice", id));
+  Flaw flaw = Flaw::kNone;
+  if (!calm_ && random_.OneIn(trouble_one_in_)) {
+    flaw = static_cast<Flaw>(random_.Between(1, static_cast<int>(Flaw::kLateReady)));
+  }
+  if (flaw == Flaw::kNoProcess) return InternalError("the world has no process left ({})", id);
+  workers_[id] = {.flaw = flaw};
+  if (flaw == Flaw::kEndsAtStart) {
+    At(random_.Between(0, 200), [this, id] { End(id); });
+    return {};
+  }
+  if (flaw == Flaw::kNeverReady) return {};
+  At(random_.Between(1, random_.OneIn(20) ? limits::kWorkerStartMaxMs - 1 : 300), [this, id] {
+    auto found = workers_.find(id);
+    if (found == workers_.end() || found->second.dead) return;
+    found->second.ready = true;
+    Say(id, ControlType::kReady);
+    if (found->second.flaw == Flaw::kLateReady) Say(id, ControlType::kReady);
+  });
+  if (flaw == Flaw::kHangs || flaw == Flaw::kDies || flaw == Flaw::kBabbles) {
+    At(random_.Between(0, 10000), [this, id] { Misbehave(id); });
+  }
+  return {};
+}
+
+void World::Misbehave(uint32_t id) {
+  auto found = workers_.find(id);
+  if (found == workers_.end() || found->second.dead) return;
+  Worker& worker = found->second;
+  if (worker.flaw == Flaw::kDies) return End(id);
+  if (worker.flaw == Flaw::kBabbles) {
+    std::byte garbage[sizeof(ControlMessage) + 1] = {};
+    return pool_.OnPacket(id, std::span(garbage).first(random_.Between(0, sizeof garbage)),
+                          now_ms_);
+  }
+  worker.hung = true;
+  // Before it is ready, it has until limits::kWorkerStartMaxMs.
+  if (worker.ready) worker.hung_since_ms = now_ms_;
+}
+
+void World::Say(uint32_t id, ControlType type, uint32_t sequence) {
+  const ControlMessage message{.type = type, .sequence = sequence};
+  pool_.OnPacket(id, std::as_bytes(std::span(&message, 1)), now_ms_);
+}
+
+void World::Ping(uint32_t id, uint32_t sequence) {
+  auto found = workers_.find(id);
+  if (found == workers_.end()) return Fail(fmt::format("worker {}, pinged, is no more", id));
+  At(random_.Between(0, random_.OneIn(10) ? limits::kHeartbeatSilenceMaxMs - 1 : 20),
+     [this, id, sequence] {
+       auto found = workers_.find(id);
+       if (found == workers_.end() || found->second.dead || found->second.hung) return;
+       Say(id, ControlType::kPong, sequence);
+     });
+}
+
+// The process is gone: its client sees it at once, the broker a little later.
+void World::End(uint32_t id) {
+  auto found = workers_.find(id);
+  if (found == workers_.end() || found->second.dead) return;
+  Worker& worker = found->second;
+  worker.dead = true;
+  if (auto client = clients_.find(worker.client); client != clients_.end()) {
+    Client& own = client->second;
+    own.place = own.left ? Place::kGone : Place::kLost;
+    // A good client comes back.
+    if (!own.left && own.kind == Kind::kGood && own.wanted > 0) {
+      const int wanted = own.wanted;
+      ComeBack(random_.Between(0, 50), wanted);
+    }
+  }
+  if (options_.forget_dead_workers) return;
+  At(random_.Between(0, 20), [this, id] {
+    workers_.erase(id);
+    pool_.OnEnd(id, /*failed=*/true, "ends in the simulation", now_ms_);
+  });
+}
+
+void World::Kill(uint32_t id) {
+  if (workers_.count(id) == 0) return Fail(fmt::format("worker {}, killed, is no more", id));
+  End(id);
+}
+
+// --- Clients. -----------------------------------------------------------------------------------
+
+void World::Connect(Kind kind, int wanted) {
+  const uint32_t id = ++last_client_;
+  clients_[id] = {.kind = kind, .wanted = wanted};
+  if (kind == Kind::kBrief) At(random_.Between(0, 3000), [this, id] { Leave(id); });
+  if (kind == Kind::kSilent) At(random_.Between(0, 20000), [this, id] { Leave(id); });
+  pool_.OnClient(id);
+}
+
+// As its user would.
+void World::ComeBack(int64_t delay_ms, int wanted) {
+  ++pending_returns_;
+  At(delay_ms, [this, wanted] {
+    --pending_returns_;
+    Connect(Kind::kGood, wanted);
+  });
+}
+
+Status World::Serve(uint32_t id, uint32_t client_id) {
+  auto worker = workers_.find(id);
+  auto client = clients_.find(client_id);
+  if (worker == workers_.end() || client == clients_.end()) {
+    Fail(fmt::format("client {} is given to worker {}, and one is no more", client_id, id));
+    return {};
+  }
+  if (worker->second.dead || (worker->second.flaw == Flaw::kRefuses && !calm_)) {
+    return InternalError("the worker does not take a client ({})", id);
+  }
+  if (!worker->second.ready || worker->second.client != 0 ||
+      client->second.place != Place::kWaiting) {
+    Fail(fmt::format("client {} is given to worker {}, which is not free", client_id, id));
+  }
+  worker->second.client = client_id;
+  client->second.place = Place::kServed;
+  client->second.worker = id;
+  if (client->second.left) {
+    At(1, [this, id] { End(id); });
+  } else if (client->second.kind == Kind::kBad) {
+    At(random_.Between(0, 100), [this, client_id] { Leave(client_id); });
+  } else if (client->second.kind != Kind::kSilent) {
+    At(0, [this, client_id] { Ask(client_id); });
+  }
+  return {};
+}
+
+void World::TurnAway(uint32_t id) {
+  Client& client = clients_.at(id);
+  if (client.place != Place::kWaiting) Fail(fmt::format("client {} is turned away late", id));
+  client.place = Place::kTurnedAway;
+  if (client.kind != Kind::kGood || client.left) return;
+  const int wanted = client.wanted;
+  ComeBack(random_.Between(500, 3000), wanted);
+}
+
+// One request at a time. A worker answers it with its number and its own.
+void World::Ask(uint32_t id) {
+  Client& client = clients_.at(id);
+  if (client.place != Place::kServed || client.left) return;
+  if (client.asked != 0) return Fail(fmt::format("client {} asks before it is answered", id));
+  if (client.wanted == 0) return Leave(id);
+  client.asked = ++client.last;
+  const uint32_t worker_id = client.worker;
+  const uint64_t request = client.asked;
+  At(random_.Between(0, 400), [this, id, worker_id, request] {
+    auto worker = workers_.find(worker_id);
+    if (worker == workers_.end() || worker->second.dead || worker->second.hung) return;
+    Client& client = clients_.at(id);
+    if (client.left) return;
+    if (worker->second.client != id) return Fail(fmt::format("client {} hears another's", id));
+    if (client.asked != request) return Fail(fmt::format("client {} is answered twice", id));
+    client.asked = 0;
+    --client.wanted;
+    ++answers_;
+    At(random_.Between(0, 200), [this, id] { Ask(id); });
+  });
+}
+
+// Closes its end. One that waits is still handed over, and found to be gone then.
+void World::Leave(uint32_t id) {
+  Client& client = clients_.at(id);
+  if (client.left) return;
+  client.left = true;
+  if (client.place != Place::kServed) return;
+  const uint32_t worker = client.worker;
+  auto found = workers_.find(worker);
+  // One that hangs does not see it.
+  if (found == workers_.end() || found->second.hung) return;
+  At(random_.Between(0, 5), [this, worker] { End(worker); });
+}
+
+// --- The world. ---------------------------------------------------------------------------------
+
+// To the next event, or the pool's own deadline.
+void World::Advance() {
+  pool_.Settle(now_ms_);
+  int64_t next = pool_.deadline_ms(now_ms_);
+  if (!events_.empty()) next = std::min(next, events_.begin()->first);
+  now_ms_ = std::max(now_ms_, std::min(next, now_ms_ + 1000));
+  while (!events_.empty() && events_.begin()->first <= now_ms_) {
+    auto event = std::move(events_.begin()->second);
+    events_.erase(events_.begin());
+    event();
+  }
+  pool_.OnTimers(now_ms_);
+}
+
+std::optional<std::string> World::CheckWorker(uint32_t id, const Worker& worker) const {
+  if (worker.hung_since_ms && !worker.dead && now_ms_ - *worker.hung_since_ms > kNoticeMs) {
+    return fmt::format("worker {} hangs for {} ms and lives", id, now_ms_ - *worker.hung_since_ms);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> World::Check() const {
+  if (failure_) return failure_;
+  size_t waiting = 0, served = 0, live = 0;
+  for (const auto& [id, client] : clients_) {
+    if (client.place == Place::kWaiting) ++waiting;
+    if (client.place != Place::kServed) continue;
+    ++served;
+    auto worker = workers_.find(client.worker);
+    if (worker == workers_.end() || worker->second.client != id) {
+      return fmt::format("client {} is served by nobody", id);
+    }
+  }
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.dead) ++live;
+    if (auto wrong = CheckWorker(id, worker)) return wrong;
+  }
+  if (pool_.waiting() != waiting) {
+    return fmt::format("{} clients wait, and the pool knows {}", waiting, pool_.waiting());
+  }
+  if (pool_.size() != workers_.size()) {
+    return fmt::format("there are {} workers, and the pool knows {}", workers_.size(),
+                       pool_.size());
+  }
+  // Some that it counts as serving have died, and the news is on its way.
+  if (waiting + served > clients_max_) {
+    return fmt::format("{} clients wait and {} are served, of {}", waiting, served, clients_max_);
+  }
+  if (live > clients_max_ + (warm_spare_ ? 1 : 0)) {
+    return fmt::format("{} workers live, for {} clients at most", live, clients_max_);
+  }
+  return std::nullopt;
+}
+
+bool World::AllClientsAreDone() const {
+  return std::all_of(clients_.begin(), clients_.end(), [](const auto& entry) {
+    const Place place = entry.second.place;
+    return place != Place::kWaiting && place != Place::kServed;
+  });
+}
+
+// Once all is quiet, nothing is left but a spare.
+std::optional<std::string> World::CheckEnd() const {
+  if (!pool_.idle() || pool_.waiting() != 0) return "the pool is not idle";
+  const size_t spare = warm_spare_ ? 1 : 0;
+  if (pool_.size() > std::max<size_t>(spare, 1) || pool_.Count(WorkerPool::State::kReady) < spare) {
+    return fmt::format("{} workers are left", pool_.size());
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> World::Run() {
+  const int64_t clients = random_.Between(1, 60);
+  for (int64_t i = 0; i < clients; ++i) {
+    const Kind kind = random_.OneIn(2) ? Kind::kGood : static_cast<Kind>(random_.Between(0, 3));
+    const int wanted = static_cast<int>(random_.Between(0, 30));
+    At(random_.Between(0, kRunMs / 2), [this, kind, wanted] { Connect(kind, wanted); });
+  }
+  At(kRunMs, [this] { calm_ = true; });
+  int64_t moved_ms = now_ms_;  // When anybody was last helped, or the last client was done.
+  size_t answers = 0;
+  while (!calm_ || pending_returns_ > 0 || !AllClientsAreDone() || now_ms_ - moved_ms < kSettleMs) {
+    Advance();
+    if (auto wrong = Check()) return wrong;
+    // The daemon ends then.
+    if (pool_.hopeless()) return std::nullopt;
+    if (!calm_ || pending_returns_ > 0 || answers != answers_) moved_ms = now_ms_;
+    answers = answers_;
+    if (now_ms_ - moved_ms > 2 * kSettleMs) return "nobody is helped any more";
+  }
+  return CheckEnd();
+}
+
+int Main(std::span<char*> arguments) {
+  InitLog("simulation", LogLevel::kOff);
+  Options options;
+  uint64_t seeds = 1;
+  double seconds_max = 0;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string_view name = arguments[i];
+    const char* value = i + 1 < arguments.size() ? arguments[i + 1] : "";
+    if (name == "--forget-dead-workers") {
+      options.forget_dead_workers = true;
+      continue;
+    }
+    ++i;
+    if (name == "--seed") {
+      options.seed = strtoull(value, nullptr, 10);
+    } else if (name == "--seeds") {
+      seeds = strtoull(value, nullptr, 10);
+    } else if (name == "--seconds") {
+      seconds_max = strtod(value, nullptr);
+      seeds = UINT64_MAX;
+    } else {
+      fprintf(stderr, "simulation: the option is unknown (%s)\n", arguments[i - 1]);
+      return 2;
+    }
+  }
+  const auto start = std::chrono::steady_clock::now();
+  auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  uint64_t worlds = 0, clients = 0, answers = 0;
+  for (; worlds < seeds && (seconds_max == 0 || elapsed() < seconds_max); ++worlds) {
+    World world(options);
+    if (auto wrong = world.Run()) {
+      printf("seed %llu fails: %s\n", static_cast<unsigned long long>(options.seed),
+             wrong->c_str());
+      return 1;
+    }
+    clients += world.client_count();
+    answers += world.answer_count();
+    ++options.seed;
+  }
+  printf("%llu worlds, %llu clients, %llu answers; %.1f s\n",
+         static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(clients),
+         static_cast<unsigned long long>(answers), elapsed());
+  return 0;
+}
+
+}  // namespace
+}  // namespace webnnd::service
+
+int main(int argc, char** argv) { return webnnd::service::Main({argv, static_cast<size_t>(argc)}); }
