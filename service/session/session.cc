@@ -26,36 +26,40 @@ Session::Session(std::unique_ptr<ipc::Channel> channel, std::unique_ptr<Outbox> 
       outbox_(std::move(outbox)),
       reader_(*channel_),
       timeline_(std::move(options.devices), std::make_shared<DeviceQuota>(options.device_bytes_max),
-                *outbox_) {}
+                *outbox_, options.has_threads) {}
 
 Session::~Session() = default;
 
 void Session::Run(const PolledSource& extra) {
-  while (true) {
-    // Looked at first: when another thread sends all of it from here on, nobody wakes this one, and
-    // then HandleFrames must not have stopped for it.
-    bool sends = outbox_->has_pending();
-    if (outbox_->ended() || outbox_->broken() || !HandleFrames()) break;
-    bool reads = !outbox_->saturated();
-    pollfd polled[] = {
-        {outbox_->wake_descriptor(), POLLIN, 0},
-        {extra.descriptor, POLLIN, 0},
-        {reads ? channel_->read_descriptor() : -1, POLLIN, 0},
-        {sends ? channel_->write_descriptor() : -1, POLLOUT, 0},
-    };
-    if (poll(polled, std::size(polled), -1) < 0) {
-      if (errno == EINTR) continue;
-      LogError("{}", ErrnoError("poll").message());
-      break;
-    }
-    if (polled[0].revents != 0) outbox_->ClearWake();
-    if (polled[1].revents != 0 && !extra.on_readable()) break;
-    if (polled[3].revents != 0) outbox_->Flush();
-    if (polled[2].revents != 0 && !ReadFromClient()) break;
-    // While nothing is read, only the write side can tell that the client is gone.
-    if ((polled[3].revents & (POLLERR | POLLHUP)) != 0) break;
+  while (Step(extra, /*timeout_ms=*/-1)) {
   }
   channel_->Close();
+}
+
+bool Session::Step(const PolledSource& extra, int timeout_ms) {
+  // Looked at first: when another thread sends all of it from here on, nobody wakes this one, and
+  // then HandleFrames must not have stopped for it.
+  bool sends = outbox_->has_pending();
+  if (outbox_->ended() || outbox_->broken() || !HandleFrames()) return false;
+  timeline_.RunPending();
+  bool reads = !outbox_->saturated();
+  pollfd polled[] = {
+      {outbox_->wake_descriptor(), POLLIN, 0},
+      {extra.descriptor, POLLIN, 0},
+      {reads ? channel_->read_descriptor() : -1, POLLIN, 0},
+      {sends ? channel_->write_descriptor() : -1, POLLOUT, 0},
+  };
+  if (poll(polled, std::size(polled), timeout_ms) < 0) {
+    if (errno == EINTR) return true;
+    LogError("{}", ErrnoError("poll").message());
+    return false;
+  }
+  if (polled[0].revents != 0) outbox_->ClearWake();
+  if (polled[1].revents != 0 && !extra.on_readable()) return false;
+  if (polled[3].revents != 0) outbox_->Flush();
+  if (polled[2].revents != 0 && !ReadFromClient()) return false;
+  // While nothing is read, only the write side can tell that the client is gone.
+  return (polled[3].revents & (POLLERR | POLLHUP)) == 0;
 }
 
 bool Session::ReadFromClient() {

@@ -25,6 +25,8 @@ struct SessionOptions {
   // In order of preference; not empty.
   std::vector<std::shared_ptr<Device>> devices;
   uint64_t device_bytes_max = 0;  // 0: limits::kDeviceBytesPerSessionMax.
+  // Without, it works inside Step alone: for tests that want everything in an order of theirs.
+  bool has_threads = true;
 };
 
 // Something else that the I/O thread watches: the broker's heartbeat.
@@ -42,6 +44,9 @@ class Session {
   // Serves on the calling thread (it becomes the I/O thread, and never waits for the device) until
   // the client is gone, breaks the protocol, or `extra` says to stop.
   void Run(const PolledSource& extra = {});
+  // One turn of that: waits for something to do, `timeout_ms` at most (-1: for ever), and does it.
+  // false: it is over.
+  bool Step(const PolledSource& extra, int timeout_ms);
 
  private:
   using Outcome = Result<void, BadMessage>;

@@ -60,12 +60,13 @@ void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Err
 }  // namespace
 
 TimelineRunner::TimelineRunner(std::vector<std::shared_ptr<Device>> devices,
-                               std::shared_ptr<DeviceQuota> quota, Outbox& outbox)
+                               std::shared_ptr<DeviceQuota> quota, Outbox& outbox, bool has_threads)
     : devices_(std::move(devices)),
       quota_(std::move(quota)),
       outbox_(outbox),
-      builds_("build"),
-      timeline_("timeline", [this] { OnDrained(); }) {}
+      builds_("build", nullptr, has_threads),
+      timeline_(
+          "timeline", [this] { OnDrained(); }, has_threads) {}
 
 TimelineRunner::~TimelineRunner() {
   {
@@ -77,6 +78,11 @@ TimelineRunner::~TimelineRunner() {
   builds_.Stop();
   for (const auto& weak : contexts_) {
     if (auto context = weak.lock()) CloseTimeline(*context);
+  }
+}
+
+void TimelineRunner::RunPending() {
+  while (timeline_.RunPending() || builds_.RunPending()) {
   }
 }
 
@@ -423,6 +429,7 @@ void TimelineRunner::Build(std::shared_ptr<BuilderObject> builder,
 }
 
 void TimelineRunner::WaitUntilBuilt(const GraphObject& graph) {
+  builds_.RunPending();
   std::unique_lock lock(built_mutex_);
   built_changed_.wait(lock, [&] { return graph.built || stopping_; });
 }

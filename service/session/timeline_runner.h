@@ -28,11 +28,14 @@ namespace webnnd::service {
 class TimelineRunner {
  public:
   // `devices`: those that contexts may be made on, in order of preference.
+  // Without threads of its own, it works inside RunPending.
   TimelineRunner(std::vector<std::shared_ptr<Device>> devices, std::shared_ptr<DeviceQuota> quota,
-                 Outbox& outbox);
+                 Outbox& outbox, bool has_threads = true);
   // Drops what waits, and returns when no thread of it runs any more: a build ends before its next
   // pipeline.
   ~TimelineRunner();
+
+  void RunPending();
 
   void CreateContext(std::shared_ptr<ContextObject> context);
   void DestroyContext(std::shared_ptr<ContextObject> context,

@@ -6,8 +6,10 @@
 
 namespace webnnd::service {
 
-WorkQueue::WorkQueue(const std::string& name, Task on_drained)
-    : on_drained_(std::move(on_drained)), thread_([this] { Run(); }) {
+WorkQueue::WorkQueue(const std::string& name, Task on_drained, bool has_thread)
+    : on_drained_(std::move(on_drained)), has_thread_(has_thread) {
+  if (!has_thread_) return;
+  thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
@@ -40,13 +42,29 @@ void WorkQueue::Run() {
     if (stopping_) return;
     std::deque<Task> batch = std::exchange(tasks_, {});
     lock.unlock();
-    for (Task& task : batch) {
-      task();
-      task = nullptr;  // What it holds is released in order.
-    }
-    if (on_drained_) on_drained_();
+    RunBatch(std::move(batch));
     lock.lock();
   }
+}
+
+bool WorkQueue::RunPending() {
+  if (has_thread_) return false;
+  std::deque<Task> batch;
+  {
+    std::lock_guard lock(mutex_);
+    batch = std::exchange(tasks_, {});
+  }
+  if (batch.empty()) return false;
+  RunBatch(std::move(batch));
+  return true;
+}
+
+void WorkQueue::RunBatch(std::deque<Task> batch) {
+  for (Task& task : batch) {
+    task();
+    task = nullptr;  // What it holds is released in order.
+  }
+  if (on_drained_) on_drained_();
 }
 
 }  // namespace webnnd::service

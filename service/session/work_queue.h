@@ -1,4 +1,4 @@
-// WorkQueue: a thread that runs tasks in order.
+// WorkQueue: runs tasks in order, on a thread of its own or when its owner says so.
 #ifndef WEBNND_SERVICE_SESSION_WORK_QUEUE_H_
 #define WEBNND_SERVICE_SESSION_WORK_QUEUE_H_
 
@@ -17,22 +17,28 @@ class WorkQueue {
   using Task = std::function<void()>;
 
   // `name` is the thread's. `on_drained`, if any, runs on the thread after each batch of tasks that
-  // was waiting together.
-  WorkQueue(const std::string& name, Task on_drained = nullptr);
+  // was waiting together. Without a thread of its own, tasks run inside RunPending: for tests that
+  // want everything to happen in an order of theirs.
+  WorkQueue(const std::string& name, Task on_drained = nullptr, bool has_thread = true);
   // Runs what is running to its end, drops what waits.
   ~WorkQueue();
 
   void Post(Task task);
+  // Runs what waits, on the calling thread; nothing where there is a thread for it. Whether there
+  // was something.
+  bool RunPending();
   void Stop();
 
  private:
   void Run();
+  void RunBatch(std::deque<Task> batch);
 
   Task on_drained_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool stopping_ = false;
+  const bool has_thread_;
   std::thread thread_;
 };
 

@@ -88,5 +88,21 @@ TEST(WorkQueue, FinishedTask_ReleasesWhatItHolds) {
   EXPECT_EQ(count.get_future().get(), 1);
 }
 
+TEST(WorkQueue, WithoutThread_RunsOnTheCallerWhenTold) {
+  std::vector<int> order;
+  WorkQueue queue(
+      "test", [&] { order.push_back(-1); }, /*has_thread=*/false);
+  EXPECT_FALSE(queue.RunPending());
+  // What a task posts waits for the next time.
+  queue.Post([&] { queue.Post([&] { order.push_back(2); }); });
+  queue.Post([&] { order.push_back(1); });
+  EXPECT_TRUE(order.empty());
+  EXPECT_TRUE(queue.RunPending());
+  EXPECT_EQ(order, (std::vector<int>{1, -1}));
+  EXPECT_TRUE(queue.RunPending());
+  EXPECT_EQ(order, (std::vector<int>{1, -1, 2, -1}));
+  EXPECT_FALSE(queue.RunPending());
+}
+
 }  // namespace
 }  // namespace webnnd::service
