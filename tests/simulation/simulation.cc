@@ -1,10 +1,12 @@
-// The broker's decisions under random clients and random workers: one thread, a clock of its own,
-// nothing real. Everything follows from a seed.
+// The broker's decisions, and the workers' sessions on a device that computes nothing, under random
+// clients: one thread, a clock of its own, no process. Everything follows from a seed.
 //
 // simulation [--seed N] [--seeds COUNT] [--seconds S] [--forget-dead-workers]
 //
 // Runs the seeds N, N + 1, ...; a seed that fails is named, and runs alike again. The last option
 // breaks the world on purpose, to see that it is noticed.
+#include <dirent.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -20,15 +23,23 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "ipc/channel.h"
 #include "service/broker/worker_pool.h"
+#include "service/session/session.h"
 #include "service/worker/control_message.h"
+#include "tests/simulation/null_device.h"
+#include "tests/simulation/peer.h"
 
 namespace webnnd::service {
 namespace {
 
 // A worker that answers pings is never silent for longer; a hung one must be gone by twice that.
 constexpr int64_t kNoticeMs = limits::kHeartbeatIntervalMs + limits::kHeartbeatSilenceMaxMs + 100;
+// Between a worker that fails to start and the next one.
+constexpr int64_t kPauseMsMin = 100;
 constexpr int64_t kRunMs = 60000;
+// A client's device memory: what a peer needs, and less than it asks for when it asks for too much.
+constexpr uint64_t kDeviceBytesMax = 1 << 20;
 // By then the last one that is slow to start has been killed, and its successors serve.
 constexpr int64_t kSettleMs = 3 * limits::kWorkerStartMaxMs;
 
@@ -83,25 +94,32 @@ class World final : public WorkerActions {
     bool ready = false;
     bool hung = false;
     bool dead = false;  // Its end has not been told yet.
+    bool killed = false;
     std::optional<int64_t> hung_since_ms;
     uint32_t client = 0;
+    std::shared_ptr<Device> device;
+    std::unique_ptr<Session> session;
   };
 
   enum class Kind : uint8_t {
-    kGood,    // asks, waits for each answer, and comes back when its worker is lost
-    kSilent,  // half-open: says nothing, stays for a while
+    kGood,    // asks, holds the answers to what is right, and comes back when its worker is lost
+    kSlow,    // the same, and reads its answers late
+    kSilent,  // half-open: says nothing, or half a message, and stays for a while
     kBrief,   // leaves at any moment, served or not
-    kBad,     // ends its session, as a bad message does
+    kBad,     // breaks the protocol
   };
-  enum class Place : uint8_t { kWaiting, kServed, kTurnedAway, kLost, kGone };
+  static constexpr int kKindLast = static_cast<int>(Kind::kBad);
+  enum class Place : uint8_t { kWaiting, kServed, kOver };
   struct Client {
     Kind kind = Kind::kGood;
     Place place = Place::kWaiting;
     uint32_t worker = 0;
-    int wanted = 0;      // Answers still to be had.
-    uint64_t asked = 0;  // The request without an answer; 0: none.
-    uint64_t last = 0;   // Numbers requests.
-    bool left = false;   // It has closed its end.
+    bool left = false;  // It has closed its end.
+    bool misbehaved = false;
+    std::unique_ptr<Peer> peer;                  // nullptr once it is over.
+    std::unique_ptr<ipc::Channel> service_side;  // While it waits.
+
+    bool comes_back() const { return !left && (kind == Kind::kGood || kind == Kind::kSlow); }
   };
 
   // --- What the pool wants.
@@ -117,10 +135,14 @@ class World final : public WorkerActions {
   void Say(uint32_t id, ControlType type, uint32_t sequence = 0);
   void End(uint32_t id);
   void Misbehave(uint32_t id);
-  void Connect(Kind kind, int wanted);
-  void ComeBack(int64_t delay_ms, int wanted);
-  void Ask(uint32_t id);
+  void Connect(Kind kind, int rounds);
+  void ComeBack(int64_t delay_ms, int rounds);
   void Leave(uint32_t id);
+  // Both sides of a session do a little, again and again until it is over.
+  void Turn(uint32_t id);
+  // false: the session has ended by itself.
+  bool WorkerTurn(Worker& worker);
+  void Over(uint32_t id);
   void Advance();
   std::optional<std::string> Check() const;
   std::optional<std::string> CheckWorker(uint32_t id, const Worker& worker) const;
@@ -138,6 +160,7 @@ class World final : public WorkerActions {
   const int64_t trouble_one_in_;
   WorkerPool pool_;
   int64_t now_ms_ = 1000;
+  int64_t no_start_before_ms_ = 0;
   bool calm_ = false;  // Nothing new goes wrong.
   std::multimap<int64_t, std::function<void()>> events_;
   std::map<uint32_t, Worker> workers_;
@@ -156,7 +179,11 @@ Status World::Start(uint32_t id) {
   if (!calm_ && random_.OneIn(trouble_one_in_)) {
     flaw = static_cast<Flaw>(random_.Between(1, static_cast<int>(Flaw::kLateReady)));
   }
-  if (flaw == Flaw::kNoProcess) return InternalError("the world has no process left ({})", id);
+  if (now_ms_ < no_start_before_ms_) Fail(fmt::format("worker {} starts without a pause", id));
+  if (flaw == Flaw::kNoProcess) {
+    no_start_before_ms_ = now_ms_ + kPauseMsMin;
+    return InternalError("the world has no process left ({})", id);
+  }
   workers_[id] = {.flaw = flaw};
   if (flaw == Flaw::kEndsAtStart) {
     At(random_.Between(0, 200), [this, id] { End(id); });
@@ -213,17 +240,17 @@ void World::End(uint32_t id) {
   if (found == workers_.end() || found->second.dead) return;
   Worker& worker = found->second;
   worker.dead = true;
-  if (auto client = clients_.find(worker.client); client != clients_.end()) {
-    Client& own = client->second;
-    own.place = own.left ? Place::kGone : Place::kLost;
-    // A good client comes back.
-    if (!own.left && own.kind == Kind::kGood && own.wanted > 0) {
-      const int wanted = own.wanted;
-      ComeBack(random_.Between(0, 50), wanted);
-    }
+  worker.session = nullptr;
+  if (worker.device != nullptr && worker.device->bytes_in_use() != 0) {
+    Fail(fmt::format("worker {} leaves device memory behind ({} bytes)", id,
+                     worker.device->bytes_in_use()));
   }
+  if (worker.client != 0) Over(worker.client);
   if (options_.forget_dead_workers) return;
   At(random_.Between(0, 20), [this, id] {
+    if (!workers_.at(id).ready && !workers_.at(id).killed) {
+      no_start_before_ms_ = now_ms_ + kPauseMsMin;
+    }
     workers_.erase(id);
     pool_.OnEnd(id, /*failed=*/true, "ends in the simulation", now_ms_);
   });
@@ -231,25 +258,35 @@ void World::End(uint32_t id) {
 
 void World::Kill(uint32_t id) {
   if (workers_.count(id) == 0) return Fail(fmt::format("worker {}, killed, is no more", id));
+  if (Worker& worker = workers_.at(id); !worker.dead) {
+    worker.killed = true;
+    if (!worker.ready) no_start_before_ms_ = now_ms_ + kPauseMsMin;
+  }
   End(id);
 }
 
 // --- Clients. -----------------------------------------------------------------------------------
 
-void World::Connect(Kind kind, int wanted) {
+void World::Connect(Kind kind, int rounds) {
   const uint32_t id = ++last_client_;
-  clients_[id] = {.kind = kind, .wanted = wanted};
+  auto channels = std::move(ipc::MakeMemoryChannelPair()).value();
+  Client& client = clients_[id];
+  client.kind = kind;
+  client.peer = std::make_unique<Peer>(
+      std::move(channels.first), static_cast<uint64_t>(random_.Between(0, INT64_MAX)), rounds);
+  client.service_side = std::move(channels.second);
+  if (kind == Kind::kSilent && random_.OneIn(2)) client.peer->StopInTheMiddle();
   if (kind == Kind::kBrief) At(random_.Between(0, 3000), [this, id] { Leave(id); });
   if (kind == Kind::kSilent) At(random_.Between(0, 20000), [this, id] { Leave(id); });
   pool_.OnClient(id);
 }
 
 // As its user would.
-void World::ComeBack(int64_t delay_ms, int wanted) {
+void World::ComeBack(int64_t delay_ms, int rounds) {
   ++pending_returns_;
-  At(delay_ms, [this, wanted] {
+  At(delay_ms, [this, rounds] {
     --pending_returns_;
-    Connect(Kind::kGood, wanted);
+    Connect(random_.OneIn(4) ? Kind::kSlow : Kind::kGood, rounds);
   });
 }
 
@@ -267,62 +304,81 @@ Status World::Serve(uint32_t id, uint32_t client_id) {
       client->second.place != Place::kWaiting) {
     Fail(fmt::format("client {} is given to worker {}, which is not free", client_id, id));
   }
-  worker->second.client = client_id;
   client->second.place = Place::kServed;
   client->second.worker = id;
-  if (client->second.left) {
-    At(1, [this, id] { End(id); });
-  } else if (client->second.kind == Kind::kBad) {
-    At(random_.Between(0, 100), [this, client_id] { Leave(client_id); });
-  } else if (client->second.kind != Kind::kSilent) {
-    At(0, [this, client_id] { Ask(client_id); });
-  }
+  worker->second.client = client_id;
+  worker->second.device = std::move(Device::Open(0, {})).value();
+  worker->second.session = std::move(Session::Create(std::move(client->second.service_side),
+                                                     {.devices = {worker->second.device},
+                                                      .device_bytes_max = kDeviceBytesMax,
+                                                      .has_threads = false}))
+                               .value();
+  At(0, [this, client_id] { Turn(client_id); });
   return {};
 }
 
-void World::TurnAway(uint32_t id) {
+void World::Turn(uint32_t id) {
   Client& client = clients_.at(id);
-  if (client.place != Place::kWaiting) Fail(fmt::format("client {} is turned away late", id));
-  client.place = Place::kTurnedAway;
-  if (client.kind != Kind::kGood || client.left) return;
-  const int wanted = client.wanted;
-  ComeBack(random_.Between(500, 3000), wanted);
+  if (client.place != Place::kServed) return;
+  const uint32_t worker_id = client.worker;
+  Peer& peer = *client.peer;
+  if (!client.left && client.kind != Kind::kSilent) {
+    if (client.kind == Kind::kBad && random_.OneIn(5)) {
+      client.misbehaved = true;
+      peer.Misbehave();
+    } else if (random_.OneIn(10)) {
+      peer.AskTooMuch();
+    }
+    peer.Turn(/*reads=*/client.kind != Kind::kSlow || random_.OneIn(8));
+    if (peer.done()) Leave(id);
+  }
+  Worker& worker = workers_.at(worker_id);
+  if (!worker.hung && !WorkerTurn(worker)) return End(worker_id);
+  At(random_.Between(1, 300), [this, id] { Turn(id); });
 }
 
-// One request at a time. A worker answers it with its number and its own.
-void World::Ask(uint32_t id) {
+bool World::WorkerTurn(Worker& worker) {
+  for (int64_t turns = random_.Between(1, 4); turns > 0; --turns) {
+    if (!worker.session->Step({}, /*timeout_ms=*/0)) return false;
+    RunQueued(*worker.device, static_cast<size_t>(random_.Between(0, 30)));
+  }
+  return true;
+}
+
+// Its worker is gone, or it was turned away.
+void World::Over(uint32_t id) {
   Client& client = clients_.at(id);
-  if (client.place != Place::kServed || client.left) return;
-  if (client.asked != 0) return Fail(fmt::format("client {} asks before it is answered", id));
-  if (client.wanted == 0) return Leave(id);
-  client.asked = ++client.last;
-  const uint32_t worker_id = client.worker;
-  const uint64_t request = client.asked;
-  At(random_.Between(0, 400), [this, id, worker_id, request] {
-    auto worker = workers_.find(worker_id);
-    if (worker == workers_.end() || worker->second.dead || worker->second.hung) return;
-    Client& client = clients_.at(id);
-    if (client.left) return;
-    if (worker->second.client != id) return Fail(fmt::format("client {} hears another's", id));
-    if (client.asked != request) return Fail(fmt::format("client {} is answered twice", id));
-    client.asked = 0;
-    --client.wanted;
-    ++answers_;
-    At(random_.Between(0, 200), [this, id] { Ask(id); });
-  });
+  client.place = Place::kOver;
+  client.service_side = nullptr;
+  Peer& peer = *client.peer;
+  const bool listens = !client.left && client.kind != Kind::kSilent;
+  // All that was answered before the end is right as well; and the end is seen.
+  if (listens) peer.Drain();
+  if (listens && !peer.ended()) Fail(fmt::format("client {} does not see the end", id));
+  if (peer.wrong()) Fail(fmt::format("client {}: {}", id, *peer.wrong()));
+  if (peer.goodbye() && !client.misbehaved) {
+    Fail(fmt::format("client {} is dismissed: {}", id, *peer.goodbye()));
+  }
+  answers_ += peer.answers();
+  if (client.comes_back() && !peer.done()) {
+    ComeBack(random_.Between(0, 2000), peer.rounds_left());
+  }
+  client.peer = nullptr;
+}
+
+void World::TurnAway(uint32_t id) {
+  if (clients_.at(id).place != Place::kWaiting) {
+    Fail(fmt::format("client {} is turned away late", id));
+  }
+  Over(id);
 }
 
 // Closes its end. One that waits is still handed over, and found to be gone then.
 void World::Leave(uint32_t id) {
   Client& client = clients_.at(id);
-  if (client.left) return;
+  if (client.left || client.peer == nullptr) return;
   client.left = true;
-  if (client.place != Place::kServed) return;
-  const uint32_t worker = client.worker;
-  auto found = workers_.find(worker);
-  // One that hangs does not see it.
-  if (found == workers_.end() || found->second.hung) return;
-  At(random_.Between(0, 5), [this, worker] { End(worker); });
+  client.peer->Close();
 }
 
 // --- The world. ---------------------------------------------------------------------------------
@@ -382,10 +438,8 @@ std::optional<std::string> World::Check() const {
 }
 
 bool World::AllClientsAreDone() const {
-  return std::all_of(clients_.begin(), clients_.end(), [](const auto& entry) {
-    const Place place = entry.second.place;
-    return place != Place::kWaiting && place != Place::kServed;
-  });
+  return std::all_of(clients_.begin(), clients_.end(),
+                     [](const auto& entry) { return entry.second.place == Place::kOver; });
 }
 
 // Once all is quiet, nothing is left but a spare.
@@ -401,9 +455,10 @@ std::optional<std::string> World::CheckEnd() const {
 std::optional<std::string> World::Run() {
   const int64_t clients = random_.Between(1, 60);
   for (int64_t i = 0; i < clients; ++i) {
-    const Kind kind = random_.OneIn(2) ? Kind::kGood : static_cast<Kind>(random_.Between(0, 3));
-    const int wanted = static_cast<int>(random_.Between(0, 30));
-    At(random_.Between(0, kRunMs / 2), [this, kind, wanted] { Connect(kind, wanted); });
+    const Kind kind =
+        random_.OneIn(2) ? Kind::kGood : static_cast<Kind>(random_.Between(0, kKindLast));
+    const int rounds = static_cast<int>(random_.Between(0, random_.OneIn(10) ? 600 : 30));
+    At(random_.Between(0, kRunMs / 2), [this, kind, rounds] { Connect(kind, rounds); });
   }
   At(kRunMs, [this] { calm_ = true; });
   int64_t moved_ms = now_ms_;  // When anybody was last helped, or the last client was done.
@@ -418,6 +473,14 @@ std::optional<std::string> World::Run() {
     if (now_ms_ - moved_ms > 2 * kSettleMs) return "nobody is helped any more";
   }
   return CheckEnd();
+}
+
+size_t CountDescriptors() {
+  size_t count = 0;
+  DIR* directory = opendir("/proc/self/fd");
+  while (readdir(directory) != nullptr) ++count;
+  closedir(directory);
+  return count;
 }
 
 int Main(std::span<char*> arguments) {
@@ -450,15 +513,21 @@ int Main(std::span<char*> arguments) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   uint64_t worlds = 0, clients = 0, answers = 0;
+  const size_t descriptors = CountDescriptors();
   for (; worlds < seeds && (seconds_max == 0 || elapsed() < seconds_max); ++worlds) {
-    World world(options);
-    if (auto wrong = world.Run()) {
+    std::optional<std::string> wrong;
+    {
+      World world(options);
+      wrong = world.Run();
+      clients += world.client_count();
+      answers += world.answer_count();
+    }
+    if (!wrong && CountDescriptors() != descriptors) wrong = "descriptors are left";
+    if (wrong) {
       printf("seed %llu fails: %s\n", static_cast<unsigned long long>(options.seed),
              wrong->c_str());
       return 1;
     }
-    clients += world.client_count();
-    answers += world.answer_count();
     ++options.seed;
   }
   printf("%llu worlds, %llu clients, %llu answers; %.1f s\n",

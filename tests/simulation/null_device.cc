@@ -1,0 +1,231 @@
+#include "tests/simulation/null_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/limits.h"
+
+namespace webnnd::service {
+
+class DeviceImpl : public std::enable_shared_from_this<DeviceImpl> {
+ public:
+  AdapterInfo info;
+  uint64_t bytes_in_use = 0;
+  std::deque<std::function<void()>> queue;
+};
+
+namespace {
+
+using Task = std::function<void()>;
+
+class NullBuffer final : public Buffer {
+ public:
+  NullBuffer(std::shared_ptr<DeviceImpl> device, uint64_t bytes)
+      : data(AlignUp<uint64_t>(std::max<uint64_t>(bytes, 1), 4), std::byte{0xab}),
+        device_(std::move(device)) {
+    device_->bytes_in_use += data.size();
+  }
+  ~NullBuffer() override { device_->bytes_in_use -= data.size(); }
+  uint64_t bytes() const override { return data.size(); }
+
+  std::vector<std::byte> data;
+
+ private:
+  std::shared_ptr<DeviceImpl> device_;
+};
+
+// A buffer may come inside another that counts it (AllocateWithinQuota): the pointer is the same.
+std::shared_ptr<NullBuffer> Own(const std::shared_ptr<Buffer>& buffer) {
+  auto own = std::dynamic_pointer_cast<NullBuffer>(buffer);
+  CHECK(own != nullptr);
+  return own;
+}
+
+std::vector<std::shared_ptr<NullBuffer>> OwnAll(const std::vector<std::shared_ptr<Buffer>>& all) {
+  std::vector<std::shared_ptr<NullBuffer>> own;
+  for (const auto& buffer : all) own.push_back(Own(buffer));
+  return own;
+}
+
+class NullExecutable final : public Executable {
+ public:
+  explicit NullExecutable(Plan plan) : plan_(std::move(plan)) {}
+  const Plan& plan() const override { return plan_; }
+  uint64_t device_bytes() const override { return 0; }
+
+ private:
+  Plan plan_;
+};
+
+class NullBinding final : public Binding {
+ public:
+  bool Use(const std::shared_ptr<const Plan>&) override { return false; }
+
+  void Run() const {
+    std::vector<std::vector<std::byte>> results;
+    for (const auto& output : outputs) {
+      std::vector<std::byte>& result = results.emplace_back(output->data.size(), std::byte{1});
+      for (const auto& input : inputs) {
+        for (size_t i = 0; i < std::min(result.size(), input->data.size()); ++i) {
+          result[i] = static_cast<std::byte>(static_cast<unsigned>(result[i]) +
+                                             static_cast<unsigned>(input->data[i]));
+        }
+      }
+    }
+    // Inputs are read before outputs are written: one buffer may be both.
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->data = std::move(results[i]);
+  }
+
+  std::vector<std::shared_ptr<NullBuffer>> inputs, outputs;
+};
+
+class NullTimeline final : public Timeline {
+ public:
+  explicit NullTimeline(std::shared_ptr<DeviceImpl> device) : device_(std::move(device)) {}
+  ~NullTimeline() override { (void)WaitIdle().ok(); }
+
+  Status Clear(std::shared_ptr<Buffer> buffer) override {
+    Record([own = Own(buffer)] { std::fill(own->data.begin(), own->data.end(), std::byte{0}); });
+    return {};
+  }
+
+  Status Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
+               const FillFunction& fill) override {
+    std::vector<ByteRange> kept(ranges.begin(), ranges.end());
+    std::vector<std::byte> bytes(SumOf(kept));
+    TRY(fill(0, bytes));
+    Record([own = Own(buffer), kept = std::move(kept), bytes = std::move(bytes)] {
+      const std::byte* from = bytes.data();
+      for (const ByteRange& range : kept) {
+        CHECK(range.offset + range.bytes <= own->data.size());
+        std::memcpy(own->data.data() + range.offset, from, range.bytes);
+        from += range.bytes;
+      }
+    });
+    return {};
+  }
+
+  Status Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
+              ReadFunction done) override {
+    std::vector<ByteRange> kept(ranges.begin(), ranges.end());
+    Record([own = Own(buffer), kept = std::move(kept), done = std::move(done)] {
+      std::vector<std::byte> bytes;
+      for (const ByteRange& range : kept) {
+        const std::byte* from = own->data.data() + range.offset;
+        bytes.insert(bytes.end(), from, from + range.bytes);
+      }
+      done(std::span<const std::byte>(bytes));
+    });
+    return {};
+  }
+
+  Status Dispatch(std::shared_ptr<Binding> binding) override {
+    auto own = std::dynamic_pointer_cast<NullBinding>(std::move(binding));
+    CHECK(own != nullptr);
+    Record([own = std::move(own)] { own->Run(); });
+    return {};
+  }
+
+  Status Notify(std::function<void(bool ok)> done) override {
+    Record([done = std::move(done)] { done(true); });
+    return {};
+  }
+
+  Status Flush() override {
+    for (Task& task : std::exchange(recorded_, {})) {
+      ++*in_flight_;
+      device_->queue.push_back([task = std::move(task), in_flight = in_flight_] {
+        task();
+        --*in_flight;
+      });
+    }
+    return {};
+  }
+
+  Status WaitIdle() override {
+    Status flushed = Flush();
+    while (*in_flight_ > 0) {
+      Task task = std::move(device_->queue.front());
+      device_->queue.pop_front();
+      task();
+    }
+    return flushed;
+  }
+
+ private:
+  static uint64_t SumOf(const std::vector<ByteRange>& ranges) {
+    uint64_t sum = 0;
+    for (const ByteRange& range : ranges) sum += range.bytes;
+    return sum;
+  }
+  void Record(Task task) { recorded_.push_back(std::move(task)); }
+
+  std::shared_ptr<DeviceImpl> device_;
+  std::vector<Task> recorded_;
+  std::shared_ptr<size_t> in_flight_ = std::make_shared<size_t>(0);
+};
+
+}  // namespace
+
+Device::Device(std::shared_ptr<DeviceImpl> impl) : impl_(std::move(impl)) {}
+Device::~Device() = default;
+
+Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const DeviceOptions&) {
+  auto impl = std::make_shared<DeviceImpl>();
+  impl->info = {.index = adapter_index, .name = "null"};
+  return std::shared_ptr<Device>(new Device(std::move(impl)));
+}
+
+const AdapterInfo& Device::adapter() const { return impl_->info; }
+uint64_t Device::max_tensor_bytes() const { return limits::kBindingBytesMax; }
+Status Device::WarmUp() { return {}; }
+uint64_t Device::bytes_in_use() const { return impl_->bytes_in_use; }
+bool Device::lost() const { return false; }
+uint64_t Device::ValidationMessageCount() { return 0; }
+
+Result<std::shared_ptr<Buffer>> Device::Allocate(uint64_t bytes) {
+  return std::shared_ptr<Buffer>(std::make_shared<NullBuffer>(impl_, bytes));
+}
+
+Result<std::shared_ptr<Executable>> Executable::Create(std::shared_ptr<Device>, Plan plan,
+                                                       std::vector<std::shared_ptr<Buffer>>,
+                                                       const std::atomic<bool>*,
+                                                       std::shared_ptr<Buffer>) {
+  return std::shared_ptr<Executable>(std::make_shared<NullExecutable>(std::move(plan)));
+}
+
+Status Executable::WarmUp(Device&, const Plan&, const std::atomic<bool>*) { return {}; }
+
+Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable>,
+                                                 std::vector<std::shared_ptr<Buffer>> inputs,
+                                                 std::vector<std::shared_ptr<Buffer>> outputs,
+                                                 bool) {
+  auto binding = std::make_shared<NullBinding>();
+  binding->inputs = OwnAll(inputs);
+  binding->outputs = OwnAll(outputs);
+  return std::shared_ptr<Binding>(std::move(binding));
+}
+
+uint64_t Binding::RecordingCount() { return 0; }
+
+Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device) {
+  return std::unique_ptr<Timeline>(
+      std::make_unique<NullTimeline>(device->impl().shared_from_this()));
+}
+
+size_t RunQueued(Device& device, size_t count) {
+  DeviceImpl& impl = device.impl();
+  size_t done = 0;
+  for (; done < count && !impl.queue.empty(); ++done) {
+    Task task = std::move(impl.queue.front());
+    impl.queue.pop_front();
+    task();
+  }
+  return done;
+}
+
+}  // namespace webnnd::service
