@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "examples/generate/json.h"
 #include "examples/generate/unicode.h"
 #include "examples/generate/utf8.h"
 
@@ -137,13 +138,17 @@ std::vector<std::string_view> SplitWords(std::string_view text) {
 struct ByteLevelBpe::Parser {
   ByteLevelBpe& out;
   ByteAlphabet alphabet = {};
-  std::unordered_map<std::string, int32_t> ids = {};  // By piece as it is written.
+  std::unordered_map<std::string, int32_t> ids = {};    // By piece as it is written.
+  std::unordered_map<int32_t, std::string> named = {};  // The other way, with added tokens.
 
   Status ParseVocabulary(const Json& model) {
     INVALID_IF(!model.contains("vocab") || !model["vocab"].is_object() || model["vocab"].empty(),
                "the model of tokenizer.json lacks its vocab ({})", "model.vocab");
     for (const auto& [piece, id] : model["vocab"].items()) {
       INVALID_IF(!IsId(id), "the id of piece {} is not a token id ({})", piece, id.dump());
+      // Two pieces with one id could not both be decoded.
+      INVALID_IF(!named.emplace(id.get<int32_t>(), piece).second,
+                 "two pieces of tokenizer.json have one id ({})", id.get<int32_t>());
       AddPiece(id.get<int32_t>(), PieceBytes(alphabet, piece).value_or(piece));
       ids.emplace(piece, id.get<int32_t>());
     }
@@ -238,6 +243,9 @@ struct ByteLevelBpe::Parser {
         }
       }
       AddedToken added{token["content"].get<std::string>(), token["id"].get<int32_t>()};
+      // The vocabulary may have it as well, as the same piece.
+      INVALID_IF(named.emplace(added.id, added.content).first->second != added.content,
+                 "two pieces of tokenizer.json have one id ({})", added.id);
       // Special tokens steer the model and are no text.
       AddPiece(added.id, FlagOr(token, "special", false) ? "" : added.content);
       out.added_tokens_.push_back(std::move(added));
@@ -278,8 +286,7 @@ struct ByteLevelBpe::Parser {
 };
 
 Result<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Parse(std::string_view json_text) {
-  Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
-  INVALID_IF(!json.is_object(), "tokenizer.json is not a JSON object ({} bytes)", json_text.size());
+  ASSIGN_OR_RETURN(Json json, ParseJsonObject("tokenizer.json", json_text));
   auto tokenizer = std::make_unique<ByteLevelBpe>();
   Parser parser{*tokenizer};
   TRY(parser.ParseModel(json));

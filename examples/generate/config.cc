@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "examples/generate/json.h"
+
 namespace webnnd::generate {
 namespace {
 
@@ -193,8 +195,7 @@ Status ValidateConfig(const ModelConfig& config) {
 }
 
 Result<ModelConfig> ParseConfig(std::string_view json_text) {
-  Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
-  INVALID_IF(!json.is_object(), "config.json is not a JSON object ({} bytes)", json_text.size());
+  ASSIGN_OR_RETURN(Json json, ParseJsonObject("config.json", json_text));
   ASSIGN_OR_RETURN(Architecture architecture, ParseArchitecture(json));
   TRY(RefuseUnsupportedParts(json));
   ModelConfig config;

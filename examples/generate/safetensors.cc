@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "examples/generate/json.h"
 
 namespace webnnd::generate {
 namespace {
@@ -75,8 +76,7 @@ Result<Safetensors> Safetensors::Open(const std::string& path) {
 }
 
 Status Safetensors::ParseHeader(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  INVALID_IF(!json.is_object(), "the header is not a JSON object ({} bytes)", text.size());
+  ASSIGN_OR_RETURN(Json json, ParseJsonObject("the header", text));
   uint64_t data_start = kLengthBytes + text.size();
   uint64_t data_bytes = file_->size_bytes() - data_start;
   for (const auto& [name, value] : json.items()) {

@@ -159,6 +159,15 @@ TEST(ByteLevelBpe, Malformed_IsRefusedWithTheReason) {
   EXPECT_THAT(ErrorOf(json), HasSubstr("is not a token id (1073741824)"));
 
   json = TinyTalesTokenizer();
+  json["model"]["vocab"]["a"] = json["model"]["vocab"]["b"];
+  EXPECT_THAT(ErrorOf(json), HasSubstr("two pieces of tokenizer.json have one id"));
+
+  json = TinyTalesTokenizer();
+  json["added_tokens"][0]["content"] = "other";
+  json["added_tokens"][0]["id"] = json["model"]["vocab"]["a"];
+  EXPECT_THAT(ErrorOf(json), HasSubstr("two pieces of tokenizer.json have one id"));
+
+  json = TinyTalesTokenizer();
   json["model"]["merges"][0] = "single";
   EXPECT_THAT(ErrorOf(json), HasSubstr("is not two pieces"));
 }

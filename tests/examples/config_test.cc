@@ -124,6 +124,16 @@ TEST(ParseConfig, BadNumbers_AreRefused) {
   EXPECT_THAT(ErrorWith("rope_theta", 0), HasSubstr("RoPE base"));
 }
 
+TEST(ParseConfig, DeeplyNestedValue_IsRefusedAndNotPrinted) {
+  // Printing it would recurse half a million times.
+  const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+  auto refused = ParseConfig("{\"vocab_size\":" + deep + "}");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message(), HasSubstr("nests values deeper (500001) than 64"));
+  // Brackets in a text nest nothing.
+  EXPECT_TRUE(With("comment", "\"" + std::string(1000, '[')).ok());
+}
+
 TEST(ParseConfig, MissingOrMalformed_IsRefused) {
   EXPECT_FALSE(ParseConfig("").ok());
   EXPECT_FALSE(ParseConfig("{").ok());
