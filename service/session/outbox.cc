@@ -17,9 +17,11 @@ Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel) {
 }
 
 void Outbox::Send(ipc::ServiceMessage message) {
+  ipc::Frame frame = ipc::Encode(std::move(message));
   // Goodbye is the last message.
+  std::lock_guard lock(end_mutex_);
   if (ended_) return;
-  bool is_left = writer_.Write(ipc::Encode(std::move(message)));
+  bool is_left = writer_.Write(std::move(frame));
   if (is_left || writer_.closed()) Wake();
 }
 
@@ -40,6 +42,7 @@ bool Outbox::saturated() const {
 }
 
 void Outbox::End(std::string reason) {
+  std::lock_guard lock(end_mutex_);
   if (ended_.exchange(true)) return;
   writer_.Write(ipc::Encode(ipc::Goodbye{std::move(reason)}));
   Wake();

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "base/result.h"
@@ -49,6 +50,7 @@ class Outbox {
   Outbox(ipc::Channel& channel, UniqueFd wake) : writer_(channel), wake_(std::move(wake)) {}
 
   ipc::FrameWriter writer_;
+  std::mutex end_mutex_;  // Nothing is written once `ended_` is set.
   UniqueFd wake_;
   std::atomic<uint32_t> in_flight_{0};
   std::atomic<bool> ended_{false};
