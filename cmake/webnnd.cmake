@@ -19,8 +19,10 @@ if(WEBNND_SANITIZERS)
                          -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(webnnd_options INTERFACE -fsanitize=${WEBNND_SANITIZERS})
   target_compile_definitions(webnnd_options INTERFACE WEBNND_SANITIZERS=1)
+  set(suppressions ${CMAKE_SOURCE_DIR}/tests/support)
   set(WEBNND_TEST_ENVIRONMENT
-      "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
+      "LSAN_OPTIONS=suppressions=${suppressions}/lsan.supp:print_suppressions=0"
+      "TSAN_OPTIONS=suppressions=${suppressions}/tsan.supp:halt_on_error=1")
 endif()
 if(WEBNND_FUZZERS)
   # Coverage in every object; the driver itself is linked by the targets in fuzz/.
@@ -43,6 +45,8 @@ endfunction()
 
 # What tools/test runs under the sanitizers: tests labelled front-door, which feed on hostile input.
 add_custom_target(front-door-tests)
+# What .ci/run runs under ThreadSanitizer: tests labelled threads, of what several threads share.
+add_custom_target(thread-tests)
 
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
 #             [WITHOUT feature ...]): a GoogleTest program registered with ctest under the name
@@ -59,6 +63,9 @@ function(webnnd_test name)
   target_compile_options(${target} PRIVATE -O1 -g0)
   if("front-door" IN_LIST ARG_LABELS)
     add_dependencies(front-door-tests ${target})
+  endif()
+  if("threads" IN_LIST ARG_LABELS)
+    add_dependencies(thread-tests ${target})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
