@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -233,23 +234,34 @@ std::vector<const OperandDescriptor*> Slots(const Operator& op, const Descriptor
   return slots;
 }
 
-// The descriptors of the operands that are valid.
-Descriptors Infer(const SentGraph& graph) {
+// The descriptors of the operands that are valid, and the names that inputs declare.
+struct Inferred {
   Descriptors known;
-  const auto add = [&known](uint32_t operand, const ipc::WireDescriptor& descriptor) {
-    auto checked = OperandDescriptor::Create(descriptor.data_type, descriptor.dimensions);
-    if (checked.ok()) known.emplace(operand, *checked);
-  };
-  for (const ipc::GraphInput& input : graph.inputs) add(input.operand, input.descriptor);
-  for (const SentConstant& constant : graph.constants) add(constant.operand, constant.descriptor);
+  webidl::DimensionNames names;
+};
+
+Inferred Infer(const SentGraph& graph) {
+  Inferred inferred;
+  auto& [known, names] = inferred;
+  for (const ipc::GraphInput& input : graph.inputs) {
+    auto checked =
+        OperandDescriptor::Create(input.descriptor.data_type, input.descriptor.dimensions, names);
+    if (checked.ok()) known.emplace(input.operand, *checked);
+  }
+  for (const SentConstant& constant : graph.constants) {
+    auto checked =
+        OperandDescriptor::Create(constant.descriptor.data_type, constant.descriptor.dimensions);
+    if (checked.ok()) known.emplace(constant.operand, *checked);
+  }
   for (const Operator& op : graph.operators) {
-    auto results = webidl::InferOperator(op.kind, Slots(op, known), op.attributes, op.label);
+    auto results = webidl::InferOperator(op.kind, Slots(op, known), op.attributes, op.label,
+                                         webidl::LimitSet::kAllowed, names);
     if (!results.ok()) continue;
     for (size_t i = 0; i < std::min(results->size(), op.results.size()); ++i) {
       known.emplace(op.results[i], (*results)[i]);
     }
   }
-  return known;
+  return inferred;
 }
 
 bool Fits(const OperandDescriptor& descriptor, const webidl::TensorConstraint& constraint) {
@@ -261,13 +273,18 @@ bool Fits(const OperandDescriptor& descriptor, const webidl::TensorConstraint& c
 class Grower {
  public:
   Grower(SentGraph& graph, Random& random)
-      : graph_(graph), random_(random), known_(Infer(graph)), next_id_(GreatestId(graph) + 1) {}
+      : graph_(graph), random_(random), next_id_(GreatestId(graph) + 1) {
+    Inferred inferred = Infer(graph);
+    known_ = std::move(inferred.known);
+    names_ = std::move(inferred.names);
+  }
 
   void AddOperator(OperatorKind kind) {
     Operator op{
         .kind = kind, .operands = PickOperands(kind), .results = {}, .label = {}, .attributes = {}};
     op.attributes = MakeAttributes(op);
-    auto results = webidl::InferOperator(kind, Slots(op, known_), op.attributes, op.label);
+    auto results = webidl::InferOperator(kind, Slots(op, known_), op.attributes, op.label,
+                                         webidl::LimitSet::kAllowed, names_);
     const size_t count = results.ok() ? results->size() : 1;
     for (size_t i = 0; i < std::min(count, kListMax); ++i) {
       if (results.ok()) known_.emplace(next_id_, (*results)[i]);
@@ -364,8 +381,56 @@ class Grower {
   SentGraph& graph_;
   Random& random_;
   Descriptors known_;
+  webidl::DimensionNames names_;
   uint32_t next_id_;
 };
+
+// --- Dynamic dimensions -------------------------------------------------------------------------
+
+// Items of lists of sizes become dynamic wherever they have one size.
+struct SizeNamer {
+  uint32_t size;
+  webidl::DynamicDimension dimension;
+
+  void operator()(std::string_view, webidl::Sizes& sizes) {
+    std::vector<Dimension> dimensions = sizes.dimensions();
+    std::replace(dimensions.begin(), dimensions.end(), Dimension(size), Dimension(dimension));
+    sizes = webidl::Sizes(dimensions);
+  }
+  void operator()(std::string_view name, std::optional<webidl::Sizes>& sizes) {
+    if (sizes) (*this)(name, *sizes);
+  }
+  template <class Other>
+  void operator()(std::string_view, Other&) {}
+};
+
+// One size that dimensions of inputs have gets a name, wherever it stands: what agreed still does.
+void NameSize(SentGraph& graph, Random& random) {
+  std::vector<uint32_t> sizes;
+  for (const ipc::GraphInput& input : graph.inputs) {
+    for (const Dimension& dimension : input.descriptor.dimensions) {
+      if (const auto* size = std::get_if<uint32_t>(&dimension)) sizes.push_back(*size);
+    }
+  }
+  if (sizes.empty()) return;
+  const uint32_t size = sizes[Below(random, sizes.size())];
+  const webidl::DynamicDimension dimension{"d" + std::to_string(size), size,
+                                           OneIn(random, 4) ? 0u : 1u};
+  const bool in_attributes = OneIn(random, 2);
+  for (ipc::GraphInput& input : graph.inputs) {
+    if (OneIn(random, 16)) continue;
+    auto& dimensions = input.descriptor.dimensions;
+    std::replace(dimensions.begin(), dimensions.end(), Dimension(size), Dimension(dimension));
+  }
+  if (!in_attributes) return;
+  for (Operator& op : graph.operators) {
+    std::visit(
+        [&](auto& attributes) {
+          webidl::VisitFields(attributes, SizeNamer{size, dimension});
+        },
+        op.attributes);
+  }
+}
 
 void NameResults(SentGraph& graph) {
   graph.outputs.clear();
@@ -521,10 +586,12 @@ void GraphMutator::MutateOnce(SentGraph& graph) {
   const auto kind = static_cast<OperatorKind>(Below(random_, webidl::kOperatorKindCount));
   if (graph.operators.empty()) return GrowGraph(graph, kind, random_);
   Operator& op = graph.operators[Below(random_, graph.operators.size())];
-  switch (Below(random_, 12)) {
+  switch (Below(random_, 13)) {
     case 0:
     case 1:
       return GrowGraph(graph, kind, random_);
+    case 11:
+      return NameSize(graph, random_);
     case 2:
       op.attributes = Grower(graph, random_).MakeAttributes(op);
       return;
@@ -581,11 +648,44 @@ SentGraph GraphMutator::Cross(SentGraph graph, const SentGraph& other) {
   return IsWithinBounds(crossed) ? crossed : graph;
 }
 
+SentGraph GraphMutator::MakeDynamic(SentGraph graph) {
+  NameSize(graph, random_);
+  return graph;
+}
+
 SentGraph GraphMutator::MakeGraph(OperatorKind kind) {
   SentGraph graph;
   Grower(graph, random_).AddOperator(kind);
   NameResults(graph);
   return graph;
+}
+
+namespace {
+
+SentGraph ReadOrNone(std::span<const uint8_t> bytes) {
+  return ReadGraph(std::as_bytes(bytes)).value_or(SentGraph{});
+}
+
+// Writes the graph where it fits, else `otherwise`.
+size_t Write(const SentGraph& graph, const SentGraph& otherwise, std::span<uint8_t> room) {
+  std::vector<std::byte> bytes = WriteGraph(graph);
+  if (bytes.size() > room.size()) bytes = WriteGraph(otherwise);
+  if (bytes.size() > room.size()) return 0;
+  std::memcpy(room.data(), bytes.data(), bytes.size());
+  return bytes.size();
+}
+
+}  // namespace
+
+size_t MutateBytes(uint8_t* data, size_t size, size_t size_max, uint32_t seed) {
+  const SentGraph graph = ReadOrNone({data, size});
+  return Write(GraphMutator(seed).Mutate(graph), graph, {data, size_max});
+}
+
+size_t CrossBytes(std::span<const uint8_t> a, std::span<const uint8_t> b, std::span<uint8_t> out,
+                  uint32_t seed) {
+  const SentGraph graph = ReadOrNone(a);
+  return Write(GraphMutator(seed).Cross(graph, ReadOrNone(b)), graph, out);
 }
 
 }  // namespace webnnd::fuzz

@@ -2,9 +2,11 @@
 #ifndef WEBNND_FUZZ_GRAPH_MUTATOR_H_
 #define WEBNND_FUZZ_GRAPH_MUTATOR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <span>
 
 #include "fuzz/sent_graph.h"
 #include "webidl/generated/types.h"
@@ -25,12 +27,20 @@ class GraphMutator {
   SentGraph Cross(SentGraph graph, const SentGraph& other);
   // One call of the operator, with the operands that it needs, and its results as outputs.
   SentGraph MakeGraph(webidl::OperatorKind kind);
+  // The same with one size of its inputs' dimensions a name.
+  SentGraph MakeDynamic(SentGraph graph);
 
  private:
   void MutateOnce(SentGraph& graph);
 
   Random random_;
 };
+
+// The same on a fuzzer's inputs, in the forms that libFuzzer wants: the bytes written, 0 where
+// nothing fits.
+size_t MutateBytes(uint8_t* data, size_t size, size_t size_max, uint32_t seed);
+size_t CrossBytes(std::span<const uint8_t> a, std::span<const uint8_t> b, std::span<uint8_t> out,
+                  uint32_t seed);
 
 }  // namespace webnnd::fuzz
 

@@ -28,6 +28,18 @@ void Write(const fs::path& path, const SentGraph& graph) {
                static_cast<std::streamsize>(bytes.size()));
 }
 
+// A variant of the graph that is valid with a dynamic dimension; some operators have none.
+void RecordDynamic(const fs::path& path, const SentGraph& graph) {
+  constexpr uint32_t kDynamicTrialsMax = 32;
+  for (uint32_t trial = 1; trial <= kDynamicTrialsMax; ++trial) {
+    const SentGraph dynamic = GraphMutator(trial * 2654435761u).MakeDynamic(graph);
+    if (!IsWithinBounds(dynamic)) continue;
+    auto verdict = ServiceVerdict(dynamic);
+    if (!verdict.ok() || verdict->names.symbols().empty()) continue;
+    return Write(path, dynamic);
+  }
+}
+
 // Whether enough were found.
 bool Record(const fs::path& folder, webidl::OperatorKind kind) {
   int found = 0;
@@ -35,7 +47,9 @@ bool Record(const fs::path& folder, webidl::OperatorKind kind) {
     // The states of neighbouring seeds begin alike.
     const SentGraph graph = GraphMutator(trial * 2654435761u).MakeGraph(kind);
     if (!IsWithinBounds(graph) || !ServiceVerdict(graph).ok()) continue;
-    Write(folder / fmt::format("seed_{}_{}", webidl::OperatorName(kind), found++), graph);
+    const std::string name = fmt::format("seed_{}_{}", webidl::OperatorName(kind), found++);
+    Write(folder / name, graph);
+    RecordDynamic(folder / (name + "_dynamic"), graph);
   }
   return found == kSeedsPerOperator;
 }
