@@ -72,7 +72,11 @@ Status StridedEndpoints::LowerInputs() {
                               appends_.at(node.results[0]).output == append->second->output);
           return std::find(begin, node.operands.end(), packed) != node.operands.end();
         });
-    if (is_used && !is_empty) Pack(graph_.inputs[i].value, packed, capacity);
+    // Fusion leaves out what changes nothing.
+    const bool is_output =
+        std::any_of(graph_.outputs.begin(), graph_.outputs.end(),
+                    [&](const Graph::Output& output) { return output.value == packed; });
+    if ((is_used || is_output) && !is_empty) Pack(graph_.inputs[i].value, packed, capacity);
   }
   return {};
 }

@@ -132,6 +132,19 @@ TEST_F(DynamicShapesTest, TensorsWithOtherCapacities_LieWithTheirOwnStrides) {
   EXPECT_EQ(Read(*wide), values);
 }
 
+TEST_F(DynamicShapesTest, OutputThatIsAnInput_IsCopied) {
+  Operand x = Input("x", {2u, seq_, 3u});
+  auto graph = Build({{"y", *builder_->Identity(x)}});
+  auto in = MakeTensor({2u, seq_, 3u}), out = MakeTensor({2u, seq_, 3u});
+  for (uint32_t seq : {2u, 5u, 1u}) {
+    ASSERT_TRUE(in->Resize({2, seq, 3}).ok());
+    const Floats values = Ramp({2, seq, 3}, 1);
+    Write(*in, values);
+    ASSERT_TRUE(context_->Dispatch(*graph, {{"x", in}}, {{"y", out}}).ok());
+    EXPECT_EQ(Read(*out), values) << seq;
+  }
+}
+
 TEST_F(DynamicShapesTest, StaticGraph_TakesDynamicTensorsOfItsShape) {
   Operand x = Input("x", {2u, 3u});
   auto graph = Build({{"y", *builder_->Neg(x)}});
