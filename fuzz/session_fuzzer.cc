@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/fault.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "fuzz/session_model.h"
@@ -202,6 +203,19 @@ class Client {
   uint64_t acknowledged_ = 0;
 };
 
+// Of what the service alone calls: this client has descriptors and a channel of its own.
+void Arm(const Circumstances& circumstances) {
+  if (circumstances.failing_call == 0) return;
+  if (circumstances.device_lost) {
+    return service::InjectFaultAt(circumstances.failing_call, circumstances.fails_forever,
+                                  service::Fault::kDeviceLost);
+  }
+  fault::Inject({.nth = circumstances.failing_call,
+                 .forever = circumstances.fails_forever,
+                 .kinds = fault::Only(fault::Kind::kVulkan) | fault::Only(fault::Kind::kPool) |
+                          fault::Only(fault::Kind::kFile)});
+}
+
 void Run(const SessionSequence& sequence) {
   std::shared_ptr<service::Device> device = SharedDevice();
   const uint64_t bytes_before = device->bytes_in_use();
@@ -211,17 +225,13 @@ void Run(const SessionSequence& sequence) {
     auto channel = host.Connect();
     CHECK(channel.ok());
     Client client(std::move(*channel), circumstances);
-    if (circumstances.failing_call != 0) {
-      service::InjectFaultAt(
-          circumstances.failing_call, circumstances.fails_forever,
-          circumstances.device_lost ? service::Fault::kDeviceLost : service::Fault::kOutOfMemory);
-    }
+    Arm(circumstances);
     client.Greet();
     for (const auto& frame : sequence.frames) client.Send(frame);
     if (!circumstances.leaves_early) client.AwaitAnswers();
     client.Close();
   }
-  service::ClearFault();
+  fault::Clear();
   CHECK(device->bytes_in_use() == bytes_before);
 }
 

@@ -22,7 +22,7 @@ inline constexpr uint64_t kSessionArenaBytes = 64 << 10;
 
 // What goes wrong in the service, and how the client behaves beside it.
 struct Circumstances {
-  uint16_t failing_call = 0;  // The n-th checked call of Vulkan from the first message on; 0: none.
+  uint16_t failing_call = 0;  // The n-th call that can fail, from the first message on; 0: none.
   bool fails_forever = false;
   bool device_lost = false;   // Rather than out of memory.
   bool reads_last = false;    // The client reads no answer before it has sent everything.
