@@ -149,6 +149,7 @@ class NullTimeline final : public Timeline {
   Status WaitIdle() override {
     Status flushed = Flush();
     while (*in_flight_ > 0) {
+      CHECK(!device_->queue.empty());
       Task task = std::move(device_->queue.front());
       device_->queue.pop_front();
       task();

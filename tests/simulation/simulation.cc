@@ -37,6 +37,7 @@ namespace {
 constexpr int64_t kNoticeMs = limits::kHeartbeatIntervalMs + limits::kHeartbeatSilenceMaxMs + 100;
 // Between a worker that fails to start and the next one.
 constexpr int64_t kPauseMsMin = 100;
+constexpr int64_t kWorldMsMax = 3600 * 1000;
 constexpr int64_t kRunMs = 60000;
 // A client's device memory: what a peer needs, and less than it asks for when it asks for too much.
 constexpr uint64_t kDeviceBytesMax = 1 << 20;
@@ -326,7 +327,7 @@ void World::Turn(uint32_t id) {
     if (client.kind == Kind::kBad && random_.OneIn(5)) {
       client.misbehaved = true;
       peer.Misbehave();
-    } else if (random_.OneIn(10)) {
+    } else if (!calm_ && random_.OneIn(10)) {
       peer.AskTooMuch();
     }
     peer.Turn(/*reads=*/client.kind != Kind::kSlow || random_.OneIn(8));
@@ -471,6 +472,7 @@ std::optional<std::string> World::Run() {
     if (!calm_ || pending_returns_ > 0 || answers != answers_) moved_ms = now_ms_;
     answers = answers_;
     if (now_ms_ - moved_ms > 2 * kSettleMs) return "nobody is helped any more";
+    if (now_ms_ > kWorldMsMax) return "it does not come to an end";
   }
   return CheckEnd();
 }
