@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -16,6 +17,7 @@
 #include "ipc/channel.h"
 #include "service/broker/broker.h"
 #include "service/broker/socket.h"
+#include "service/sandbox/policy.h"
 #include "service/session/session.h"
 #include "service/vulkan/open_devices.h"
 #include "service/worker/worker.h"
@@ -31,7 +33,7 @@ constexpr char kHelp[] =
 usage:
   webnnd serve --socket PATH [options]   listens on a Unix socket (mode 0600)
   webnnd serve --fd N [options]          serves a socket that the parent process hands over
-  webnnd devices [--json]                lists the Vulkan adapters that --device can name
+  webnnd devices [options]               lists the Vulkan adapters that --device can name
   webnnd --help | --version
 
 options of serve:
@@ -42,8 +44,15 @@ options of serve:
   --no-warm-spare          starts each worker only when a client comes
   --validation             switches Vulkan's validation layers on
   --disable-feature NAME   does without a feature of the device; may be repeated
-  --sandbox-profile NAME   strict, or debug for sanitizers and validation layers
+  --sandbox-profile NAME   what workers may reach: strict (no GPU), mesa, nvidia, or debug (for
+                           sanitizers and validation layers). Default: by the GPU that is found.
+                           Workers in which no GPU is open are strict in any case.
   --no-sandbox             runs workers WITHOUT a sandbox
+
+options of devices:
+  --json                   as JSON
+  --sandbox-profile NAME, --no-sandbox
+                           as for serve: a profile finds its own drivers and no others
 
 environment:
   WEBNND_LOG               debug, info, warning, error or off
@@ -134,15 +143,17 @@ void ServeClient(std::vector<std::shared_ptr<Device>> devices, UniqueFd client,
 // Everything that a worker does for its client is plugged in here.
 WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
   auto devices = std::make_shared<std::vector<std::shared_ptr<Device>>>();
+  auto is_gpu = [](const auto& device) { return device->adapter().accelerated; };
   return {
       .open_devices = [devices, &options]() -> Status {
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, MakeDeviceOptions(options)));
         return {};
       },
-      .serve =
-          [devices](UniqueFd client, ControlLink& control) {
-            ServeClient(*devices, std::move(client), control);
-          },
+      .serve = [devices](
+                   UniqueFd client,
+                   ControlLink& control) { ServeClient(*devices, std::move(client), control); },
+      .gpu_is_open = [devices,
+                      is_gpu] { return std::any_of(devices->begin(), devices->end(), is_gpu); },
   };
 }
 
@@ -153,17 +164,48 @@ int Work(Arguments arguments) {
   _exit(RunWorker(*options, MakeWorkerHooks(*options)));
 }
 
-int PrintDevices(Arguments arguments) {
-  bool json = arguments.size() == 1 && arguments[0] == "--json";
-  if (!arguments.empty() && !json) {
-    return Complain(ValidationError("the option is unknown ({}); see --help", arguments[0]));
+struct DevicesOptions {
+  bool json = false;
+  WorkerOptions worker;
+};
+
+Result<DevicesOptions> ParseDevicesOptions(Arguments arguments) {
+  DevicesOptions options;
+  for (size_t at = 0; at < arguments.size();) {
+    const std::string& name = arguments[at];
+    size_t taken = 1;
+    if (name == "--json") {
+      options.json = true;
+    } else {
+      INVALID_IF(name != "--sandbox-profile" && name != "--no-sandbox",
+                 "the option is unknown ({}); see --help", name);
+      ASSIGN_OR_RETURN(taken, ParseCommonOption(arguments, at, options.worker));
+    }
+    at += taken;
   }
+  return options;
+}
+
+// Adapters count as in a worker, which finds the drivers of its profile.
+void SelectDriversAsWorkersDo(const WorkerOptions& options) {
+  if (options.no_sandbox) return;
+  for (const VariableRule& rule : EnvironmentPolicy(options.profile)) {
+    if (rule.name == kLoaderDriversVariable) {
+      setenv(std::string(rule.name).c_str(), std::string(rule.value).c_str(), 1);
+    }
+  }
+}
+
+int PrintDevices(Arguments arguments) {
+  Result<DevicesOptions> options = ParseDevicesOptions(arguments);
+  if (!options.ok()) return Complain(options.error());
+  SelectDriversAsWorkersDo(options->worker);
   Result<std::vector<AdapterInfo>> adapters = ListAdapters({});
   if (!adapters.ok()) {
     std::fprintf(stderr, "webnnd: %s\n", adapters.error().ToString().c_str());
     return 1;
   }
-  if (json) {
+  if (options->json) {
     nlohmann::json list = nlohmann::json::array();
     for (const AdapterInfo& adapter : *adapters) {
       list.push_back({{"index", adapter.index},
@@ -184,7 +226,8 @@ int PrintDevices(Arguments arguments) {
                 adapter.missing.empty() ? "" : "  cannot be used: ", adapter.missing.c_str());
   }
   if (adapters->empty()) {
-    std::fputs("webnnd: no Vulkan adapter is found; Debian's mesa-vulkan-drivers has one\n", stderr);
+    std::fputs("webnnd: no Vulkan adapter is found; Debian's mesa-vulkan-drivers has one\n",
+               stderr);
     return 1;
   }
   return 0;

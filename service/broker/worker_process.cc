@@ -33,12 +33,13 @@ std::vector<std::string> WorkerEnvironment(const WorkerOptions& options) {
     // Without a sandbox the worker may as well see the drivers as its user has set them up.
     if (passed || options.no_sandbox) environment.emplace_back(variable);
   }
-  environment.push_back("MESA_SHADER_CACHE_DISABLE=true");
-  environment.push_back("VK_LOADER_LAYERS_DISABLE=~implicit~");
-  if (!options.no_sandbox) {
-    environment.push_back("HOME=/nonexistent");
-    // The profiles so far are lavapipe's: other drivers would find no device node.
-    environment.push_back("VK_LOADER_DRIVERS_SELECT=*lvp*");
+  if (options.no_sandbox) {
+    environment.push_back("MESA_SHADER_CACHE_DISABLE=true");
+    environment.push_back("VK_LOADER_LAYERS_DISABLE=~implicit~");
+    return environment;
+  }
+  for (const VariableRule& rule : EnvironmentPolicy(options.profile)) {
+    environment.push_back(fmt::format("{}={}", rule.name, rule.value));
   }
   return environment;
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/capability.h>
@@ -67,22 +68,29 @@ struct ClonedTree {
   bool directory = true;
 };
 
-Status MakeReadOnly(int tree) {
+constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
+
+Status SetMountAttributes(int tree, uint64_t set, int flags) {
   mount_attr attributes{};
-  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  return Checked(
-      mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof attributes),
-      "mount_setattr");
+  attributes.attr_set = set;
+  return Checked(mount_setattr(tree, "", AT_EMPTY_PATH | flags, &attributes, sizeof attributes),
+                 "mount_setattr");
 }
 
-Result<ClonedTree> CloneTree(const std::string& path) {
+Result<ClonedTree> CloneTree(const AccessiblePath& visible) {
+  const std::string& path = visible.path;
   ClonedTree tree{path, UniqueFd(open_tree(AT_FDCWD, path.c_str(),
                                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE))};
   if (!tree.fd.valid()) return ErrnoError(fmt::format("open_tree of {}", path));
   struct stat status;
   TRY(Checked(fstat(tree.fd.get(), &status), "fstat"));
   tree.directory = S_ISDIR(status.st_mode);
-  TRY(MakeReadOnly(tree.fd.get()));
+  const bool is_device = visible.access == PathAccess::kDevice;
+  if (is_device && !S_ISCHR(status.st_mode)) {
+    return InternalError("the path is not a character device ({})", path);
+  }
+  TRY(SetMountAttributes(tree.fd.get(), kReadOnly | (is_device ? 0 : MOUNT_ATTR_NODEV),
+                         AT_RECURSIVE));
   return tree;
 }
 
@@ -91,25 +99,29 @@ bool IsInside(const std::string& path, const std::string& directory) {
          path[directory.size()] == '/';
 }
 
-// Real paths, without duplicates and without paths below another.
-Result<std::vector<std::string>> ResolvePaths(const std::vector<VisiblePath>& paths) {
-  std::vector<std::string> resolved;
+// Real paths, without duplicates and without paths below another that can be read.
+Result<std::vector<AccessiblePath>> ResolvePaths(const std::vector<VisiblePath>& paths) {
+  std::vector<AccessiblePath> resolved;
   for (const VisiblePath& visible : paths) {
     char real[PATH_MAX];
     if (realpath(visible.path.c_str(), real) != nullptr) {
-      resolved.emplace_back(real);
+      resolved.push_back({real, visible.access});
     } else if (visible.required) {
       return ErrnoError(fmt::format("finding {}", visible.path));
     }
   }
-  std::sort(resolved.begin(), resolved.end());
-  std::vector<std::string> outermost;
-  for (const std::string& path : resolved) {
-    bool covered = std::any_of(outermost.begin(), outermost.end(), [&](const std::string& other) {
-      return path == other || IsInside(path, other);
-    });
+  std::sort(resolved.begin(), resolved.end(),
+            [](const AccessiblePath& a, const AccessiblePath& b) { return a.path < b.path; });
+  std::vector<AccessiblePath> outermost;
+  for (const AccessiblePath& visible : resolved) {
+    const std::string& path = visible.path;
+    bool covered =
+        std::any_of(outermost.begin(), outermost.end(), [&](const AccessiblePath& other) {
+          return path == other.path ||
+                 (other.access == PathAccess::kRead && IsInside(path, other.path));
+        });
     if (path == "/") return InternalError("the root of the host cannot be made visible ({})", path);
-    if (!covered) outermost.push_back(path);
+    if (!covered) outermost.push_back(visible);
   }
   return outermost;
 }
@@ -158,11 +170,12 @@ Status Attach(const ClonedTree& tree) {
 }
 
 Status EnterEmptyRoot(const ConfineOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<std::string> paths, ResolvePaths(options.visible_paths));
+  ASSIGN_OR_RETURN(std::vector<AccessiblePath> paths, ResolvePaths(options.visible_paths));
   // Nothing that we mount or unmount may reach the host.
   TRY(Checked(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "making mounts private"));
   std::vector<ClonedTree> trees;
-  for (const std::string& path : paths) {
+  for (const AccessiblePath& path : paths) {
+    if (path.access == PathAccess::kList) continue;
     ASSIGN_OR_RETURN(ClonedTree tree, CloneTree(path));
     trees.push_back(std::move(tree));
   }
@@ -172,6 +185,9 @@ Status EnterEmptyRoot(const ConfineOptions& options) {
                     "size=64k,nr_inodes=256,mode=755"),
               "mounting a tmpfs"));
   TRY(Checked(chdir(kStage), "chdir"));
+  for (const AccessiblePath& path : paths) {
+    if (path.access == PathAccess::kList) TRY(MakeParents(path.path + "/"));
+  }
   for (const ClonedTree& tree : trees) TRY(Attach(tree));
   for (const TopLink& link : links) {
     if (symlink(link.target.c_str(), link.name.c_str() + 1) != 0 && errno != EEXIST) {
@@ -184,7 +200,8 @@ Status EnterEmptyRoot(const ConfineOptions& options) {
   TRY(Checked(chdir("/"), "chdir"));
   UniqueFd root(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   TRY(Checked(root.get(), "opening the new root"));
-  return MakeReadOnly(root.get());
+  // The trees have their own attributes by now.
+  return SetMountAttributes(root.get(), kReadOnly | MOUNT_ATTR_NODEV, 0);
 }
 
 // Step capabilities ------------------------------------------------------------------------------
@@ -214,23 +231,15 @@ Status ForbidNewPrivileges(const ConfineOptions&) {
 
 // Step landlock ----------------------------------------------------------------------------------
 
-Status RestrictAccess(const ConfineOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<std::string> paths, ResolvePaths(options.visible_paths));
-  return RestrictToReading(paths);
+Status RestrictPaths(const ConfineOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<AccessiblePath> paths, ResolvePaths(options.visible_paths));
+  return RestrictAccess(paths);
 }
 
 // Step resources ---------------------------------------------------------------------------------
 
-Status LimitResources(const ConfineOptions& options) {
-  for (const ResourceRule& rule : ResourcePolicy(options.profile)) {
-    rlimit limit;
-    auto resource = static_cast<__rlimit_resource_t>(rule.resource);
-    TRY(Checked(getrlimit(resource, &limit), fmt::format("getrlimit of {}", rule.name)));
-    rlim_t value = std::min<rlim_t>(rule.value, limit.rlim_max);
-    limit = {value, value};
-    TRY(Checked(setrlimit(resource, &limit), fmt::format("setrlimit of {}", rule.name)));
-  }
-  return {};
+Status LimitResourcesOfProfile(const ConfineOptions& options) {
+  return LimitResources(options.profile);
 }
 
 // Step dumpable ----------------------------------------------------------------------------------
@@ -248,7 +257,7 @@ struct Step {
 constexpr Step kSteps[] = {
     {"namespaces", CheckNamespaces},    {"root", EnterEmptyRoot},
     {"capabilities", DropCapabilities}, {"privileges", ForbidNewPrivileges},
-    {"landlock", RestrictAccess},       {"resources", LimitResources},
+    {"landlock", RestrictPaths},        {"resources", LimitResourcesOfProfile},
     {"dumpable", ForbidTracing},
 };
 
@@ -265,24 +274,31 @@ int AddLibraryDirectory(dl_phdr_info* info, size_t, void* paths) {
 
 }  // namespace
 
-std::vector<VisiblePath> DriverPaths() {
+std::vector<VisiblePath> DriverPaths(SandboxProfile profile) {
   std::vector<VisiblePath> paths;
   dl_iterate_phdr(AddLibraryDirectory, &paths);
-  for (const char* path : {
-#if defined(__x86_64__)
-         "/usr/lib/x86_64-linux-gnu",
-#elif defined(__aarch64__)
-           "/usr/lib/aarch64-linux-gnu",
-#endif
-             "/usr/lib64",         // where distributions without multiarch keep libraries
-             "/usr/share/vulkan",  // manifests of drivers and layers
-             "/etc/vulkan",        // manifests by the administrator
-             "/etc/ld.so.cache",   // where dlopen finds libraries
-             "/usr/share/libdrm"
-       }) {  // names of devices
-    paths.push_back({.path = path});
+  for (const PathRule& rule : PathPolicy(profile)) {
+    glob_t found{};
+    if (glob(std::string(rule.pattern).c_str(), 0, nullptr, &found) == 0) {
+      for (size_t i = 0; i < found.gl_pathc; ++i) {
+        paths.push_back({.path = found.gl_pathv[i], .access = rule.access});
+      }
+    }
+    globfree(&found);
   }
   return paths;
+}
+
+Status LimitResources(SandboxProfile profile) {
+  for (const ResourceRule& rule : ResourcePolicy(profile)) {
+    rlimit limit;
+    auto resource = static_cast<__rlimit_resource_t>(rule.resource);
+    TRY(Checked(getrlimit(resource, &limit), fmt::format("getrlimit of {}", rule.name)));
+    rlim_t value = std::min<rlim_t>(rule.value, limit.rlim_max);
+    limit = {value, value};
+    TRY(Checked(setrlimit(resource, &limit), fmt::format("setrlimit of {}", rule.name)));
+  }
+  return {};
 }
 
 std::vector<std::string_view> ConfineSteps() {

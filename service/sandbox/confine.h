@@ -12,20 +12,21 @@
 
 namespace webnnd::service {
 
-// A file or directory that stays visible, read-only, under its own path.
+// A file or directory that stays visible under its own path, on a read-only mount.
 struct VisiblePath {
   std::string path;
   // An optional path that is missing or out of reach is skipped; a required one is an error.
   bool required = false;
+  PathAccess access = PathAccess::kRead;
 };
 
-// What the Vulkan loader and its drivers read: the directories of the shared libraries that this
-// program has loaded (required), the system's, and the drivers' manifests.
-std::vector<VisiblePath> DriverPaths();
+// What the Vulkan loader and its drivers need: the directories of the shared libraries that this
+// program has loaded (required), and what PathPolicy(profile) finds here.
+std::vector<VisiblePath> DriverPaths(SandboxProfile profile);
 
 struct ConfineOptions {
   SandboxProfile profile = SandboxProfile::kStrict;
-  std::vector<VisiblePath> visible_paths = DriverPaths();
+  std::vector<VisiblePath> visible_paths = DriverPaths(profile);
   // Called before each step with its name; an error stops there. Tests make steps fail with it.
   std::function<Status(std::string_view step)> before_step = nullptr;
 };
@@ -35,6 +36,10 @@ struct ConfineOptions {
 // An error names the step; the process is then half confined and must exit. LockDown() comes after
 // the driver has been opened.
 Status Confine(const ConfineOptions& options);
+
+// Lowers this process's limits to ResourcePolicy(profile): Confine()'s step, and once more where
+// the profile is narrowed later.
+Status LimitResources(SandboxProfile profile);
 
 // The names of Confine()'s steps, in order.
 std::vector<std::string_view> ConfineSteps();

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "base/check.h"
 #include "base/unique_fd.h"
 
 namespace webnnd::service {
@@ -36,15 +37,30 @@ size_t AttributesSize(long abi) {
   return abi >= 6 ? 3 * sizeof(uint64_t) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-Status AllowReading(int ruleset, const std::string& path) {
-  UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+// Version 5; not in Debian 12's headers.
+constexpr uint64_t kIoctlDevice = 1ull << 15;
+
+uint64_t RightsFor(PathAccess access, bool directory, uint64_t handled) {
+  switch (access) {
+    case PathAccess::kRead:
+      return LANDLOCK_ACCESS_FS_READ_FILE | (directory ? LANDLOCK_ACCESS_FS_READ_DIR : 0);
+    case PathAccess::kList:
+      return LANDLOCK_ACCESS_FS_READ_DIR;
+    case PathAccess::kDevice:
+      return (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | kIoctlDevice) &
+             handled;
+  }
+  UNREACHABLE();
+}
+
+Status Allow(int ruleset, const AccessiblePath& accessible, uint64_t handled) {
+  UniqueFd fd(open(accessible.path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status;
   if (!fd.valid() || fstat(fd.get(), &status) != 0) {
-    return ErrnoError(fmt::format("opening {}", path));
+    return ErrnoError(fmt::format("opening {}", accessible.path));
   }
   landlock_path_beneath_attr rule{};
-  rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE;
-  if (S_ISDIR(status.st_mode)) rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+  rule.allowed_access = RightsFor(accessible.access, S_ISDIR(status.st_mode), handled);
   rule.parent_fd = fd.get();
   if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0) {
     return ErrnoError("landlock_add_rule");
@@ -54,7 +70,7 @@ Status AllowReading(int ruleset, const std::string& path) {
 
 }  // namespace
 
-Status RestrictToReading(const std::vector<std::string>& paths) {
+Status RestrictAccess(const std::vector<AccessiblePath>& paths) {
   long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi < 1) {
     return NotSupportedError("the kernel has no Landlock ({}); lsm=landlock enables it",
@@ -64,7 +80,9 @@ Status RestrictToReading(const std::vector<std::string>& paths) {
   UniqueFd ruleset(
       static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, AttributesSize(abi), 0)));
   if (!ruleset.valid()) return ErrnoError("landlock_create_ruleset");
-  for (const std::string& path : paths) TRY(AllowReading(ruleset.get(), path));
+  for (const AccessiblePath& path : paths) {
+    TRY(Allow(ruleset.get(), path, attributes.handled_access_fs));
+  }
   if (syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
     return ErrnoError("landlock_restrict_self");
   }

@@ -6,13 +6,19 @@
 #include <vector>
 
 #include "base/result.h"
+#include "service/sandbox/policy.h"
 
 namespace webnnd::service {
 
-// From here on this thread, and those it starts, may read the files under `paths` and nothing else:
-// every right that the kernel's Landlock knows is withheld, network and signals out of the domain
+struct AccessiblePath {
+  std::string path;
+  PathAccess access = PathAccess::kRead;
+};
+
+// From here on this thread, and those it starts, may reach `paths` as said and nothing else: every
+// right that the kernel's Landlock knows is withheld, network and signals out of the domain
 // included. NotSupported when the kernel has no Landlock.
-Status RestrictToReading(const std::vector<std::string>& paths);
+Status RestrictAccess(const std::vector<AccessiblePath>& paths);
 
 }  // namespace webnnd::service
 

@@ -39,9 +39,7 @@ Status AddRule(scmp_filter_ctx filter, const SyscallRule& rule) {
   return Checked(seccomp_rule_add_array(filter, action, number, count, comparisons), rule.name);
 }
 
-}  // namespace
-
-Status LockDown(SandboxProfile profile) {
+Result<Filter> MakeFilter(SandboxProfile profile) {
   Filter filter(seccomp_init(SCMP_ACT_KILL_PROCESS));
   if (filter == nullptr) return OutOfMemoryError("seccomp has no memory for a filter");
   // TSYNC: the driver has started threads by now. Level 2 is a binary tree: O(log n) per call.
@@ -53,8 +51,20 @@ Status LockDown(SandboxProfile profile) {
   for (const SyscallRule& rule : SyscallPolicy(profile)) {
     TRY_DOING(AddRule(filter.get(), rule), "adding the seccomp rule for {}", rule.name);
   }
+  return filter;
+}
+
+}  // namespace
+
+Status LockDown(SandboxProfile profile) {
+  ASSIGN_OR_RETURN(Filter filter, MakeFilter(profile));
   TRY_DOING(Checked(seccomp_load(filter.get()), "seccomp_load"), "sandbox step seccomp");
   return {};
+}
+
+Status ExportFilter(SandboxProfile profile, int descriptor) {
+  ASSIGN_OR_RETURN(Filter filter, MakeFilter(profile));
+  return Checked(seccomp_export_bpf(filter.get(), descriptor), "seccomp_export_bpf");
 }
 
 }  // namespace webnnd::service

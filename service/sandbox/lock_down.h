@@ -11,6 +11,9 @@ namespace webnnd::service {
 // that no rule matches kills the process with SIGSYS. Cannot be undone.
 Status LockDown(SandboxProfile profile);
 
+// Writes what LockDown() installs, an array of struct sock_filter, for tests to read.
+Status ExportFilter(SandboxProfile profile, int descriptor);
+
 }  // namespace webnnd::service
 
 #endif  // WEBNND_SERVICE_SANDBOX_LOCK_DOWN_H_

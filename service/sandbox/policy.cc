@@ -2,6 +2,7 @@
 
 #include <asm/termbits.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -9,7 +10,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "base/check.h"
 #include "base/limits.h"
@@ -55,6 +58,12 @@ constexpr SyscallRule DenyIf(std::string_view name, int error, ArgumentCondition
           .error = error,
           .reason = reason,
           .conditions = {first}};
+}
+
+// An ioctl by its type and number, whatever the size of its argument: drivers pass older and newer
+// structs.
+constexpr SyscallRule AllowIoctl(char type, uint8_t number, std::string_view reason) {
+  return AllowIf("ioctl", Masked(1, 0xffff, static_cast<uint64_t>(type) << 8 | number), reason);
 }
 
 // The flags with which pthread_create clones, exactly: one address space, no new namespace.
@@ -199,13 +208,92 @@ constexpr SyscallRule kDebugRules[] = {
     Deny("socket", EPERM, "sanitizers' deadlock report asks for syslog, and copes"),
 };
 
-std::vector<SyscallRule> MakePolicy(SandboxProfile profile) {
-  std::vector<SyscallRule> rules(std::begin(kStrictRules), std::end(kStrictRules));
-  if (profile == SandboxProfile::kDebug) {
-    rules.insert(rules.end(), std::begin(kDebugRules), std::end(kDebugRules));
+// Mesa's drivers speak to the kernel through ioctl on a render node, whose type is 'd'. Render
+// nodes take no modesetting and no authentication, and the kernel isolates the memory of one open
+// file from that of others.
+constexpr SyscallRule kMesaRules[] = {
+    AllowIoctl('d', 0x00, "VERSION: which driver the kernel has for the node"),
+    AllowIoctl('d', 0x09, "GEM_CLOSE: a buffer ends"),
+    AllowIoctl('d', 0x0c, "GET_CAP: whether there are timeline semaphores"),
+    // Every driver numbers its own calls from 0x40: buffers, address spaces, contexts, submissions.
+    // amdgpu, nouveau and xe end below 0x60, i915 at 0x7d.
+    AllowIf("ioctl", Masked(1, 0xffe0, 'd' << 8 | 0x40), "the driver's own calls"),
+    AllowIf("ioctl", Masked(1, 0xffe0, 'd' << 8 | 0x60), "the driver's own calls"),
+    AllowIoctl('d', 0xbf, "SYNCOBJ_CREATE: a semaphore or fence"),
+    AllowIoctl('d', 0xc0, "SYNCOBJ_DESTROY"),
+    AllowIoctl('d', 0xc3, "SYNCOBJ_WAIT: vkWaitForFences"),
+    AllowIoctl('d', 0xc4, "SYNCOBJ_RESET"),
+    AllowIoctl('d', 0xc5, "SYNCOBJ_SIGNAL"),
+    AllowIoctl('d', 0xca, "SYNCOBJ_TIMELINE_WAIT: vkWaitSemaphores"),
+    AllowIoctl('d', 0xcb, "SYNCOBJ_QUERY: vkGetSemaphoreCounterValue"),
+    AllowIoctl('d', 0xcc, "SYNCOBJ_TRANSFER: a point of a timeline to a fence"),
+    AllowIoctl('d', 0xcd, "SYNCOBJ_TIMELINE_SIGNAL: vkSignalSemaphore"),
+};
+
+// NVIDIA's own driver: ioctl of type 'F' on /dev/nvidiactl and /dev/nvidia<n>. One of its numbers
+// carries thousands of commands behind a pointer, so that a list of numbers would fence nothing
+// off.
+constexpr SyscallRule kNvidiaRules[] = {
+    AllowIf("ioctl", Masked(1, 0xff00, 'F' << 8), "the resource manager: all that the driver does"),
+    AllowIoctl('m', 0, "the modeset node, where the driver asks what the GPU can do"),
+    Allow("openat",
+          "the driver opens its node again for each mapping; the empty root and Landlock "
+          "leave these nodes and libraries to open"),
+    Allow("open", "as openat"),
+    Allow("newfstatat",
+          "the driver looks at a node before it opens it, and would else start a "
+          "set-uid helper to make it"),
+    Allow("stat", "as newfstatat"),
+    Allow("access", "as newfstatat"),
+};
+
+// A rule without conditions replaces those of kStrictRules for the same call.
+void AddRules(std::span<const SyscallRule> added, std::vector<SyscallRule>& rules) {
+  for (const SyscallRule& rule : added) {
+    if (!rule.conditional()) {
+      std::erase_if(rules, [&](const SyscallRule& old) { return old.name == rule.name; });
+    }
+    rules.push_back(rule);
   }
-  return rules;
 }
+
+bool Exists(const std::string& pattern) {
+  glob_t found{};
+  bool exists = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0;
+  globfree(&found);
+  return exists;
+}
+
+constexpr PathRule kCommonPaths[] = {
+#if defined(__x86_64__)
+    {"/usr/lib/x86_64-linux-gnu", PathAccess::kRead, "libraries, drivers among them"},
+#elif defined(__aarch64__)
+    {"/usr/lib/aarch64-linux-gnu", PathAccess::kRead, "libraries, drivers among them"},
+#endif
+    {"/usr/lib64", PathAccess::kRead, "where distributions without multiarch keep libraries"},
+    {"/usr/share/vulkan", PathAccess::kRead, "manifests of drivers and layers"},
+    {"/etc/vulkan", PathAccess::kRead, "manifests by the administrator"},
+    {"/etc/ld.so.cache", PathAccess::kRead, "where dlopen finds libraries"},
+};
+
+constexpr PathRule kMesaPaths[] = {
+    {"/dev/dri", PathAccess::kList, "libdrm lists it to find nodes"},
+    {"/dev/dri/renderD*", PathAccess::kDevice, "GPUs without their displays"},
+    {"/sys/dev/char", PathAccess::kRead, "libdrm finds a node's device by its number: links only"},
+    {"/sys/class/drm/renderD*/device", PathAccess::kRead, "the GPU's bus, vendor and revision"},
+    {"/usr/share/libdrm", PathAccess::kRead, "names of devices"},
+    {"/usr/share/drirc.d", PathAccess::kRead, "what Mesa works around"},
+};
+
+constexpr PathRule kNvidiaPaths[] = {
+    {"/dev", PathAccess::kList, "where the driver looks for its nodes"},
+    {"/dev/nvidiactl", PathAccess::kDevice, "the driver's control node"},
+    {"/dev/nvidia[0-9]*", PathAccess::kDevice, "GPUs"},
+    {"/dev/nvidia-modeset", PathAccess::kDevice, "what the GPU can do; no display is asked for"},
+    {"/proc/driver/nvidia", PathAccess::kRead, "parameters of the kernel module"},
+    {"/proc/devices", PathAccess::kRead, "major numbers of the driver's nodes"},
+    {"/usr/share/nvidia", PathAccess::kRead, "what the driver works around"},
+};
 
 }  // namespace
 
@@ -213,6 +301,10 @@ std::string_view SandboxProfileName(SandboxProfile profile) {
   switch (profile) {
     case SandboxProfile::kStrict:
       return "strict";
+    case SandboxProfile::kMesa:
+      return "mesa";
+    case SandboxProfile::kNvidia:
+      return "nvidia";
     case SandboxProfile::kDebug:
       return "debug";
   }
@@ -220,8 +312,9 @@ std::string_view SandboxProfileName(SandboxProfile profile) {
 }
 
 std::optional<SandboxProfile> SandboxProfileFromName(std::string_view name) {
-  if (name == "strict") return SandboxProfile::kStrict;
-  if (name == "debug") return SandboxProfile::kDebug;
+  for (SandboxProfile profile : kSandboxProfiles) {
+    if (name == SandboxProfileName(profile)) return profile;
+  }
   return std::nullopt;
 }
 
@@ -229,23 +322,76 @@ SandboxProfile DefaultSandboxProfile() {
 #ifdef WEBNND_SANITIZERS
   return SandboxProfile::kDebug;
 #else
-  return SandboxProfile::kStrict;
+  return SandboxProfileForNodes("/dev");
 #endif
 }
 
-std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile) { return MakePolicy(profile); }
+SandboxProfile SandboxProfileForNodes(const std::string& directory) {
+  // NVIDIA's driver makes render nodes too, which Mesa cannot use.
+  if (Exists(directory + "/nvidiactl")) return SandboxProfile::kNvidia;
+  if (Exists(directory + "/dri/renderD*")) return SandboxProfile::kMesa;
+  return SandboxProfile::kStrict;
+}
+
+SandboxProfile NarrowedProfile(SandboxProfile profile, bool gpu_is_open) {
+  bool for_gpu = profile == SandboxProfile::kMesa || profile == SandboxProfile::kNvidia;
+  return for_gpu && !gpu_is_open ? SandboxProfile::kStrict : profile;
+}
+
+std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile) {
+  std::vector<SyscallRule> rules(std::begin(kStrictRules), std::end(kStrictRules));
+  if (profile == SandboxProfile::kMesa) AddRules(kMesaRules, rules);
+  if (profile == SandboxProfile::kNvidia) AddRules(kNvidiaRules, rules);
+  if (profile == SandboxProfile::kDebug) AddRules(kDebugRules, rules);
+  return rules;
+}
+
+std::vector<PathRule> PathPolicy(SandboxProfile profile) {
+  std::vector<PathRule> rules(std::begin(kCommonPaths), std::end(kCommonPaths));
+  auto add = [&](const auto& more) { rules.insert(rules.end(), std::begin(more), std::end(more)); };
+  if (profile == SandboxProfile::kMesa) add(kMesaPaths);
+  if (profile == SandboxProfile::kNvidia) add(kNvidiaPaths);
+  return rules;
+}
+
+std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile) {
+  std::vector<VariableRule> rules = {
+      {"HOME", "/nonexistent", "drivers look for settings there"},
+      {"MESA_SHADER_CACHE_DISABLE", "true", "there is no place for a cache"},
+      {"VK_LOADER_LAYERS_DISABLE", "~implicit~", "layers of the user's are code of the user's"},
+  };
+  // The loader's drivers by the names of their manifests.
+  switch (profile) {
+    case SandboxProfile::kStrict:
+    case SandboxProfile::kDebug:
+      rules.push_back({kLoaderDriversVariable, "*lvp*", "others would find no device node"});
+      break;
+    case SandboxProfile::kMesa:
+      rules.push_back({kLoaderDriversVariable,
+                       "*lvp*,*radeon*,*intel*,*nouveau*,*freedreno*,*panfrost*,*broadcom*,*asahi*",
+                       "Mesa's drivers of GPUs with render nodes"});
+      break;
+    case SandboxProfile::kNvidia:
+      rules.push_back({kLoaderDriversVariable, "*lvp*,*nvidia*", "NVIDIA's own"});
+      rules.push_back({"__GL_SHADER_DISK_CACHE", "0", "there is no place for a cache"});
+      break;
+  }
+  return rules;
+}
 
 std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile) {
+  // NVIDIA's driver holds a descriptor for each mapping.
+  const uint64_t driver_descriptors = profile == SandboxProfile::kNvidia ? 4096 : 0;
   std::vector<ResourceRule> rules = {
       {RLIMIT_CORE, "core", 0, "a core dump would hold a client's data"},
-      {RLIMIT_NOFILE, "nofile", limits::kTasksInFlightMax + 256,
+      {RLIMIT_NOFILE, "nofile", limits::kTasksInFlightMax + 256 + driver_descriptors,
        "each task in flight may hold a client's file, and one too many ends the session; all else "
        "is under 64"},
       {RLIMIT_FSIZE, "fsize", 4 * limits::kArenaBytesMax, "no memfd or log grows without end"},
       {RLIMIT_NPROC, "nproc", 256, "the driver starts a thread per core; ours are four"},
   };
   if (profile == SandboxProfile::kStrict) {
-    // Sanitizers reserve terabytes of shadow, so only here.
+    // Sanitizers reserve terabytes of shadow, and drivers of GPUs map what is not memory.
     rules.push_back({RLIMIT_AS, "as", 3 * limits::kDeviceBytesPerSessionMax,
                      "a client's device memory is host memory on lavapipe; one client must not "
                      "exhaust the machine"});

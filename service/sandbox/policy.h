@@ -1,24 +1,37 @@
-// What a locked-down worker may ask of the kernel, as data: one rule a line, its reason beside it.
+// What a worker may see and ask of the kernel, as data: one rule a line, its reason beside it.
 #ifndef WEBNND_SERVICE_SANDBOX_POLICY_H_
 #define WEBNND_SERVICE_SANDBOX_POLICY_H_
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace webnnd::service {
 
+// One for each family of drivers. All of them find lavapipe too.
 enum class SandboxProfile : uint8_t {
-  kStrict,  // lavapipe: no device node, no file.
+  kStrict,  // lavapipe alone: no device node, no file.
+  kMesa,    // kStrict, and the render nodes of GPUs that Mesa drives.
+  kNvidia,  // kStrict, and the nodes of NVIDIA's own driver.
   kDebug,   // kStrict, and what sanitizers and validation layers ask for. Not for production.
 };
+inline constexpr SandboxProfile kSandboxProfiles[] = {
+    SandboxProfile::kStrict, SandboxProfile::kMesa, SandboxProfile::kNvidia,
+    SandboxProfile::kDebug};
 
 std::string_view SandboxProfileName(SandboxProfile profile);
 std::optional<SandboxProfile> SandboxProfileFromName(std::string_view name);
-// kDebug in sanitizer builds, whose run-time library kStrict would kill; else kStrict.
+// kDebug in sanitizer builds, whose run-time library the others would kill; else that of the GPU
+// that the machine has, by its nodes: NVIDIA's, Mesa's, none.
 SandboxProfile DefaultSandboxProfile();
+// As above for the nodes under `directory`, which stands for /dev.
+SandboxProfile SandboxProfileForNodes(const std::string& directory);
+// The profile to lock down with, once the adapters are open: without a GPU among them, a GPU's
+// profile is as good as kStrict.
+SandboxProfile NarrowedProfile(SandboxProfile profile, bool gpu_is_open);
 
 enum class RuleAction : uint8_t {
   kAllow,
@@ -46,6 +59,33 @@ struct SyscallRule {
 
 // The rules of a profile. A call that no rule matches kills the process.
 std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile);
+
+enum class PathAccess : uint8_t {
+  kRead,    // The file, or all below the directory, can be read.
+  kList,    // The names in the directory can be read; it holds what other rules put there.
+  kDevice,  // The node can be opened for reading, writing and ioctl.
+};
+
+// What stays visible of the host's files while the driver is opened, under its own path.
+struct PathRule {
+  std::string_view pattern;  // glob(7); what does not exist is skipped.
+  PathAccess access;
+  std::string_view reason;
+};
+
+std::vector<PathRule> PathPolicy(SandboxProfile profile);
+
+// A variable of a sandboxed worker's environment.
+struct VariableRule {
+  std::string_view name;
+  std::string_view value;
+  std::string_view reason;
+};
+
+// Which of the Vulkan loader's drivers a profile finds.
+inline constexpr std::string_view kLoaderDriversVariable = "VK_LOADER_DRIVERS_SELECT";
+
+std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile);
 
 // A resource limit of the worker, lowered to `value` (never raised above the inherited one).
 struct ResourceRule {

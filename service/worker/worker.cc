@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "service/sandbox/confine.h"
-#include "service/sandbox/lock_down.h"
 
 namespace webnnd::service {
 namespace {
@@ -23,6 +22,16 @@ void ChooseSignals() {
   // Ctrl-C goes to the whole process group; the broker decides what it means for workers.
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
+}
+
+Status LockDownFor(SandboxProfile profile, const WorkerHooks& hooks) {
+  SandboxProfile narrowed = NarrowedProfile(profile, !hooks.gpu_is_open || hooks.gpu_is_open());
+  if (narrowed != profile) {
+    LogInfo("no GPU is open: the sandbox is {}, not {}", SandboxProfileName(narrowed),
+            SandboxProfileName(profile));
+    TRY(LimitResources(narrowed));
+  }
+  return hooks.lock_down(narrowed);
 }
 
 }  // namespace
@@ -52,7 +61,7 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
     return kWorkerNoDevice;
   }
   if (!options.no_sandbox) {
-    if (Status locked = LockDown(options.profile); !locked.ok()) {
+    if (Status locked = LockDownFor(options.profile, hooks); !locked.ok()) {
       LogError("no sandbox, no service: {}", locked.error().ToString());
       return kWorkerNoSandbox;
     }

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "service/sandbox/lock_down.h"
 #include "service/worker/control_link.h"
 #include "service/worker/worker_options.h"
 
@@ -20,8 +21,12 @@ struct WorkerHooks {
   // Serves the client until it leaves. Polls control.descriptor() for reading and calls
   // control.OnReadable(), returning soon after that returns false.
   std::function<void(UniqueFd client, ControlLink& control)> serve;
+  // Whether a GPU is among the adapters that open_devices opened. Absent: it may be.
+  std::function<bool()> gpu_is_open = nullptr;
   // Confine()'s before_step: for tests of failing steps.
   std::function<Status(std::string_view step)> before_step = nullptr;
+  // Tests watch a worker through a filter of their own.
+  std::function<Status(SandboxProfile profile)> lock_down = LockDown;
 };
 
 // Exit statuses of a worker; the broker names them in its log.

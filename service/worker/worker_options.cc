@@ -39,7 +39,7 @@ Result<size_t> ParseCommonOption(std::span<const std::string> arguments, size_t 
   if (name == "--sandbox-profile") {
     ASSIGN_OR_RETURN(std::string text, ValueOf(arguments, at));
     std::optional<SandboxProfile> profile = SandboxProfileFromName(text);
-    INVALID_IF(!profile, "the sandbox profile is neither strict nor debug ({})", text);
+    INVALID_IF(!profile, "the sandbox profile is none of strict, mesa, nvidia, debug ({})", text);
     options.profile = *profile;
     return 2;
   }

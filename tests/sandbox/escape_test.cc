@@ -1,5 +1,6 @@
 // What an attacker who runs code in a worker would try, each from inside a sandbox of its own.
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,9 +8,9 @@
 #include <linux/capability.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -28,7 +29,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -313,10 +316,18 @@ bool RunsThreads() {
   return sum == 800;
 }
 
-bool SharesMemory() {
+// As a client makes them, outside.
+int MakeArena() {
   int fd = memfd_create("arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0 || ftruncate(fd, kPage) != 0) return false;
-  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return false;
+  if (ftruncate(fd, kPage) != 0) return -1;
+  if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return -1;
+  return fd;
+}
+
+int g_arena = -1;
+
+bool SharesMemory() {
+  int fd = g_arena;
   if (fcntl(fd, F_GET_SEALS) != (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) return false;
   void* page = mmap(nullptr, kPage, kReadWrite, MAP_SHARED, fd, 0);
   char byte = 7, read_back = 0;
@@ -327,11 +338,12 @@ bool SharesMemory() {
 }
 
 bool PollsEvents() {
-  int epoll = epoll_create1(EPOLL_CLOEXEC), event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  epoll_event interest{EPOLLIN, {}}, happened;
-  uint64_t one = 1;
-  return epoll >= 0 && event >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, event, &interest) == 0 &&
-         write(event, &one, sizeof one) == sizeof one && epoll_wait(epoll, &happened, 1, 1000) == 1;
+  int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  uint64_t one = 1, count = 0;
+  if (event < 0 || write(event, &one, sizeof one) != sizeof one) return false;
+  pollfd wait{event, POLLIN, 0};
+  return poll(&wait, 1, 1000) == 1 && read(event, &count, sizeof count) == sizeof count &&
+         count == 1;
 }
 
 volatile sig_atomic_t g_handled = 0;
@@ -360,6 +372,7 @@ const Duty kDuties[] = {
 };
 
 [[noreturn]] void RunDuty(std::string_view name) {
+  g_arena = MakeArena();
   if (!EnterSandbox().ok()) ReportBroken(10);
   if (!LockDown(DefaultSandboxProfile()).ok()) ReportBroken(11);
   for (const Duty& duty : kDuties) {
@@ -448,11 +461,51 @@ bool HasLimits() {
   ReportBroken(Confine(options).ok() ? 41 : 40);
 }
 
+bool CannotOpen(const char* path, int flags, int error) {
+  return open(path, flags | O_CLOEXEC) < 0 && errno == error;
+}
+
+// A device node as the profiles of GPUs make it visible, and a node that is visible as files are.
+[[noreturn]] void UseDevices() {
+  using service::PathAccess;
+  ConfineOptions options{.profile = DefaultSandboxProfile()};
+  options.visible_paths.push_back({.path = "/dev", .access = PathAccess::kList});
+  options.visible_paths.push_back(
+      {.path = "/dev/null", .required = true, .access = PathAccess::kDevice});
+  options.visible_paths.push_back({.path = "/dev/zero", .required = true});
+  if (Status status = Confine(options); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.error().ToString().c_str());
+    ReportBroken(20);
+  }
+  int node = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (node < 0 || write(node, "x", 1) != 1) ReportBroken(21);
+  if (!CannotOpen("/dev/zero", O_RDONLY, EACCES)) ReportBroken(22);
+  if (!CannotOpen("/dev/full", O_RDONLY, ENOENT)) ReportBroken(23);
+  if (!CannotOpen("/dev/new", O_CREAT | O_RDWR, EROFS)) ReportBroken(24);
+  std::set<std::string> names;
+  DIR* directory = opendir("/dev");
+  if (directory == nullptr) ReportBroken(25);
+  while (dirent* entry = readdir(directory)) names.insert(entry->d_name);
+  if (names != std::set<std::string>{".", "..", "null", "zero"}) ReportBroken(26);
+  // Listing is for that directory alone.
+  if (!CannotOpen("/", O_RDONLY | O_DIRECTORY, EACCES)) ReportBroken(27);
+  Report(0);
+}
+
+[[noreturn]] void ConfineWithFileAsDevice() {
+  ConfineOptions options;
+  options.visible_paths.push_back(
+      {.path = "/etc/passwd", .required = true, .access = service::PathAccess::kDevice});
+  Status status = Confine(options);
+  if (status.ok()) ReportBroken(41);
+  ReportBroken(status.error().message().find("/etc/passwd") != std::string::npos ? 40 : 42);
+}
+
 // Landlock by itself, in namespaces but under the host's root.
 [[noreturn]] void TryLandlockAlone() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (open("/etc/passwd", O_RDONLY) < 0) ReportBroken(20);
-  if (!service::RestrictToReading({"/usr"}).ok()) ReportBroken(21);
+  if (!service::RestrictAccess({{.path = "/usr"}}).ok()) ReportBroken(21);
   if (open(LibraryPath().c_str(), O_RDONLY) < 0) ReportBroken(22);
   if (open("/etc/passwd", O_RDONLY) >= 0 || errno != EACCES) ReportBroken(23);
   if (open("/tmp/landlock", O_CREAT | O_WRONLY, 0600) >= 0 || errno != EACCES) ReportBroken(24);
@@ -471,6 +524,8 @@ bool HasLimits() {
   if (mode == "fail-step") FailAtStep(value);
   if (mode == "missing-path") ConfineWithMissingPath(value == "required");
   if (mode == "whole-host") ConfineWithWholeHost();
+  if (mode == "devices") UseDevices();
+  if (mode == "file-as-device") ConfineWithFileAsDevice();
   if (mode == "landlock") TryLandlockAlone();
   ReportBroken(3);
 }
@@ -521,6 +576,14 @@ TEST(Confine, MissingRequiredPath_IsAnErrorThatNamesIt) {
 
 TEST(Confine, MissingOptionalPath_IsSkipped) {
   EXPECT_EQ(RunInmate({"missing-path", "optional"}), Outcome{Outcome::kDone});
+}
+
+TEST(Confine, DeviceNode_IsUsableAndNoOther) {
+  EXPECT_EQ(RunInmate({"devices"}), Outcome{Outcome::kDone});
+}
+
+TEST(Confine, FileAsADeviceNode_IsRefused) {
+  EXPECT_EQ(RunInmate({"file-as-device"}), (Outcome{Outcome::kBroken, 40}));
 }
 
 TEST(Confine, WholeHostAsVisiblePath_IsRefused) {

@@ -42,16 +42,21 @@ std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
   return out;
 }
 
-Outcome RunInmate(const std::vector<std::string>& arguments) {
-  service::SpawnOptions options;
-  options.arguments = {"test", "inmate"};
-  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+std::vector<std::string> InmateEnvironment() {
+  std::vector<std::string> environment;
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "WEBNND_LOG"}) {
-    if (const char* value = getenv(name)) {
-      options.environment.push_back(std::string(name) + "=" + value);
-    }
+    if (const char* value = getenv(name)) environment.push_back(std::string(name) + "=" + value);
   }
-  Result<service::SpawnedProcess> process = service::Spawn(options);
+  return environment;
+}
+
+Outcome RunInmate(const std::vector<std::string>& arguments, const InmateOptions& options) {
+  service::SpawnOptions spawn{.environment = InmateEnvironment(),
+                              .inherited_descriptor = options.inherited_descriptor,
+                              .namespaces = options.namespaces};
+  spawn.arguments = {"test", "inmate"};
+  spawn.arguments.insert(spawn.arguments.end(), arguments.begin(), arguments.end());
+  Result<service::SpawnedProcess> process = service::Spawn(spawn);
   if (!process.ok()) {
     std::fprintf(stderr, "%s\n", process.error().ToString().c_str());
     return {Outcome::kBroken, 1};

@@ -23,8 +23,17 @@ struct Outcome {
 };
 std::ostream& operator<<(std::ostream& out, const Outcome& outcome);
 
+// How an inmate is started, where that matters.
+struct InmateOptions {
+  int inherited_descriptor = -1;
+  bool namespaces = true;
+};
+
 // Runs `this program inmate ARGUMENTS...` in new namespaces.
-Outcome RunInmate(const std::vector<std::string>& arguments);
+Outcome RunInmate(const std::vector<std::string>& arguments, const InmateOptions& options = {});
+
+// The variables that a sanitizer and the log want.
+std::vector<std::string> InmateEnvironment();
 
 // In the inmate: reports and ends. A negative `result` is a call's failure, with errno.
 [[noreturn]] void Report(long result);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +54,7 @@ constexpr int kPatienceMs = 20000;
 enum Command : char {
   kEcho = 'a',
   kMakeSocket = 's',        // what the sandbox forbids
+  kAskGpu = 'g',            // '+' where a call to a GPU's driver may be made
   kIsSecretVisible = 'e',   // '1' when the daemon's environment shows
   kCountDescriptors = 'd',  // '0' + descriptors open
   kBreakProtocol = 'x',     // sends nonsense to the broker
@@ -61,7 +64,7 @@ enum Command : char {
 
 char CountDescriptors() {
   char count = '0';
-  for (int fd = 0; fd < 256; ++fd) count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+  for (int fd = 0; fd < 256; ++fd) count += fcntl(fd, F_GETFL) >= 0 ? 1 : 0;
   return count;
 }
 
@@ -69,6 +72,9 @@ char Answer(char command, ControlLink& control) {
   switch (command) {
     case kMakeSocket:
       return socket(AF_INET, SOCK_STREAM, 0) < 0 ? '-' : '+';
+    case kAskGpu:
+      // DRM_IOCTL_VERSION of no descriptor.
+      return ioctl(-1, 0xc0406400, nullptr) < 0 && errno == EBADF ? '+' : '-';
     case kIsSecretVisible:
       return getenv("SECRET_TOKEN") != nullptr ? '1' : '0';
     case kCountDescriptors:
@@ -117,6 +123,7 @@ Status OpenNothing() {
     if (step == Environment("WEBNND_TEST_STEP_FAILS")) return InternalError("the test says so");
     return {};
   };
+  hooks.gpu_is_open = [] { return !Environment("WEBNND_TEST_GPU").empty(); };
   _exit(service::RunWorker(*options, hooks));
 }
 
@@ -389,6 +396,26 @@ TEST_F(Broker, Worker_IsSandboxed) {
   std::optional<Reply> reply = client.Ask(kMakeSocket);
   // Killed, or, in the debug profile, denied.
   EXPECT_TRUE(!reply.has_value() || reply->byte == '-');
+}
+
+TEST_F(Broker, WorkerWithoutAGpu_IsStrictUnderAGpusProfile) {
+  for (const char* gpu : {"", "1"}) {
+    StartWith(
+        [&] {
+          BrokerOptions options = Listening(false);
+          options.worker.profile = service::SandboxProfile::kMesa;
+          return options;
+        },
+        {{"WEBNND_TEST_GPU", gpu}, {"WEBNND_LOG", "off"}});
+    Client client = Connect();
+    ASSERT_GT(client.worker(), 0);
+    std::optional<Reply> reply = client.Ask(kAskGpu);
+    EXPECT_EQ(reply.has_value(), *gpu != '\0');
+    if (reply) {
+      EXPECT_EQ(reply->byte, '+');
+    }
+    Stop(SIGTERM);
+  }
 }
 
 TEST_F(Broker, NoSandbox_ServesWithoutOne) {

@@ -55,7 +55,8 @@ TEST(CommandLine, NoCommand_ShowsTheUsage) {
 TEST(CommandLine, UnknownWords_AreNamed) {
   ExpectRefused("bogus", "the command is unknown (bogus)");
   ExpectRefused("serve --bogus", "the option is unknown (--bogus)");
-  ExpectRefused("serve --socket s --sandbox-profile none", "neither strict nor debug (none)");
+  ExpectRefused("serve --socket s --sandbox-profile none",
+                "none of strict, mesa, nvidia, debug (none)");
 }
 
 TEST(CommandLine, MissingOrBadValues_AreNamed) {
