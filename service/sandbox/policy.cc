@@ -17,11 +17,6 @@
 #include "base/check.h"
 #include "base/limits.h"
 
-// Linux 6.3; not in glibc 2.36.
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
 namespace webnnd::service {
 namespace {
 
@@ -60,6 +55,10 @@ constexpr SyscallRule DenyIf(std::string_view name, int error, ArgumentCondition
           .conditions = {first}};
 }
 
+constexpr SyscallRule Rare(SyscallRule rule) {
+  rule.rare = true;
+  return rule;
+}
 // An ioctl by its type and number, whatever the size of its argument: drivers pass older and newer
 // structs.
 constexpr SyscallRule AllowIoctl(char type, uint8_t number, std::string_view reason) {
@@ -70,47 +69,34 @@ constexpr SyscallRule AllowIoctl(char type, uint8_t number, std::string_view rea
 constexpr uint64_t kThreadCloneFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                        CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                        CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-constexpr uint64_t kMemfdFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL;
 
 constexpr SyscallRule kStrictRules[] = {
     // Input and output on descriptors that are held already.
-    Allow("read", "eventfds, and files of weights"),
-    Allow("write", "eventfds, and the log on standard error"),
-    Allow("readv", "frames"),
-    Allow("writev", "frames"),
+    Rare(Allow("read", "the eventfd by which replies that wait wake the I/O thread")),
+    Rare(Allow("write", "that eventfd, and the log on standard error")),
+    Rare(Allow("writev", "the C library's last words before abort()")),
     Allow("recvmsg", "frames with descriptors, and the broker's messages"),
     Allow("sendmsg", "frames with descriptors, and answers to the broker"),
-    AllowIf("recvfrom", Equals(4, 0), "recv() on a connected socket; no address is asked for"),
-    AllowIf("sendto", Equals(4, 0), "send() on a connected socket; no address can be named"),
     Allow("shutdown", "ends a session"),
     Allow("close", "descriptors end"),
-    Allow("lseek", "the size of a descriptor with weights"),
+    Rare(Allow("lseek", "stdio, where standard error is a file")),
     Allow("pread64", "weights, read in ranges off the I/O thread"),
-    Allow("pwrite64", "results into a memfd of the worker's own"),
-    Allow("fstat", "what a client's descriptor is"),
+    Allow("pwrite64", "results into a memfd of the client's"),
+    Rare(Allow("fstat",
+               "what a client's descriptor is, where the C library does not use newfstatat")),
     Allow("fstatfs", "on which file system it lies: none whose files are not plain bytes"),
     AllowIf("getsockopt", Equals(1, SOL_SOCKET), "that the client's socket is a Unix stream"),
     AllowIf("newfstatat", Masked(3, AT_EMPTY_PATH, AT_EMPTY_PATH),
             "glibc's fstat(): the descriptor itself"),
-    AllowIf("fcntl", Equals(1, F_GETFD), "flags of a descriptor"),
     AllowIf("fcntl", Equals(1, F_SETFD), "close-on-exec"),
     AllowIf("fcntl", Equals(1, F_GETFL), "flags of a socket"),
     AllowIf("fcntl", Equals(1, F_SETFL), "non-blocking sockets"),
-    AllowIf("fcntl", Equals(1, F_DUPFD_CLOEXEC), "UniqueFd::Duplicate"),
     AllowIf("fcntl", Equals(1, F_GET_SEALS), "a client's arena must be sealed"),
-    AllowIf("fcntl", Equals(1, F_ADD_SEALS), "memfds that the worker makes"),
-    AllowIf("ioctl", Equals(1, FIONBIO), "non-blocking sockets, as some libraries do it"),
-    AllowIf("ioctl", Equals(1, FIONREAD), "bytes that wait in a socket"),
-    DenyIf("ioctl", ENOTTY, Equals(1, TCGETS), "isatty() by stdio; no terminal is needed"),
+    Rare(DenyIf("ioctl", ENOTTY, Equals(1, TCGETS), "isatty() by stdio; no terminal is needed")),
 
     // Waiting.
-    Allow("epoll_create1", "the session's event loop"),
-    Allow("epoll_ctl", "the session's event loop"),
-    Allow("epoll_wait", "the session's event loop"),
-    Allow("epoll_pwait", "the session's event loop"),
-    Allow("epoll_pwait2", "the session's event loop"),
     Allow("poll", "waiting on a few descriptors"),
-    Allow("ppoll", "waiting on a few descriptors"),
+    Rare(Allow("ppoll", "poll() where the kernel has no such call: aarch64")),
     Allow("eventfd2", "waking a thread that polls"),
 
     // Memory. No mapping is ever writable and executable; new code comes by RW then RX (the JIT).
@@ -119,13 +105,12 @@ constexpr SyscallRule kStrictRules[] = {
     AllowIf("mprotect", Masked(2, PROT_EXEC | PROT_WRITE, PROT_EXEC),
             "lavapipe compiles shaders after the start: RW becomes RX"),
     Allow("munmap", "the heap, arenas of clients"),
-    Allow("mremap", "realloc of large blocks"),
+    Rare(Allow("mremap", "realloc of large blocks")),
     Allow("madvise", "freed heap pages, thread stacks"),
-    Allow("brk", "the heap"),
-    AllowIf("memfd_create", Masked(1, ~kMemfdFlags & 0xffffffffu, 0),
-            "arenas and driver memory; no huge pages, nothing executable"),
-    Allow("ftruncate", "the size of a memfd"),
-    Allow("sysinfo", "sysconf(): qsort and the driver ask for the size of memory"),
+    Rare(Allow("brk", "the heap of the first thread, when it grows")),
+    Rare(Allow("ftruncate",
+               "lavapipe since Mesa 24: device memory is one file that grows, made early")),
+    Rare(Allow("sysinfo", "qsort of large arrays asks for the size of memory")),
 
     // Threads of this process, and nothing else.
     AllowIf("clone", Equals(0, kThreadCloneFlags), "pthread_create; a new process is not a thread"),
@@ -133,63 +118,67 @@ constexpr SyscallRule kStrictRules[] = {
     Allow("futex", "mutexes and condition variables"),
     Allow("set_robust_list", "the start of a thread"),
     Allow("rseq", "the start of a thread"),
-    Allow("sched_yield", "spinning in the driver"),
-    Allow("sched_getaffinity", "the number of cores"),
-    Allow("sched_setaffinity", "lavapipe pins its threads; only our own are visible"),
-    Deny("sched_setscheduler", EPERM, "Mesa lowers the priority of helper threads, and copes"),
-    Allow("getcpu", "per-core caches in the driver"),
-    Allow("gettid", "logs, and raise()"),
-    Allow("getpid", "logs, and raise()"),
-    AllowIf("prctl", Equals(0, PR_SET_NAME), "names of threads"),
-    AllowIf("tgkill", OwnPid(0), "abort() and raise(): only this process"),
-    AllowIf("prlimit64", Equals(0, 0), Equals(2, 0), "reading our own limits; changing none"),
+    Rare(Allow("sched_yield", "spinning, where threads wait for each other")),
+    Rare(
+        Allow("sched_getaffinity", "the number of cores, for threads that the driver starts late")),
+    Rare(Deny("sched_setaffinity", EPERM, "lavapipe pins threads that it starts late, and copes")),
+    Rare(Deny("sched_setscheduler", EPERM, "Mesa lowers the priority of such threads, and copes")),
+    Rare(Allow("getcpu", "per-core caches in the driver, where the vDSO falls back")),
+    Rare(Allow("gettid", "abort() and raise()")),
+    Rare(Allow("getpid", "abort() and raise()")),
+    Rare(AllowIf("prctl", Equals(0, PR_SET_NAME), "names of threads that the driver starts late")),
+    Rare(AllowIf("tgkill", OwnPid(0), "abort() and raise(): only this process")),
+    Rare(AllowIf("prlimit64", Equals(0, 0), Equals(2, 0),
+                 "sizes of stacks: reading our own limits, changing none")),
     Allow("exit", "the end of a thread"),
     Allow("exit_group", "the end of the process"),
 
     // Signals.
-    Allow("rt_sigaction", "abort()"),
+    Rare(Allow("rt_sigaction", "abort()")),
     Allow("rt_sigprocmask", "the start of a thread, abort()"),
-    Allow("rt_sigreturn", "the end of a signal handler"),
-    Allow("sigaltstack", "the start and the end of a thread with its own signal stack"),
-    Allow("restart_syscall", "the kernel resumes a wait after SIGCONT"),
+    Rare(Allow("rt_sigreturn", "the end of a signal handler")),
+    Rare(Allow("sigaltstack", "the start and the end of a thread with its own signal stack")),
+    Rare(Allow("restart_syscall", "the kernel resumes a wait after SIGCONT")),
 
     // Time and randomness.
-    Allow("clock_gettime", "deadlines, where the vDSO falls back"),
-    Allow("clock_getres", "deadlines"),
-    Allow("clock_nanosleep", "sleeping"),
-    Allow("nanosleep", "sleeping"),
-    Allow("gettimeofday", "deadlines in the driver"),
-    Allow("getrandom", "hash seeds"),
+    Rare(Allow("clock_gettime", "deadlines, where the vDSO falls back")),
+    Rare(Allow("clock_getres", "deadlines, where the vDSO falls back")),
+    Rare(Allow("clock_nanosleep", "waits of the driver that are short")),
+    Rare(Allow("nanosleep", "as clock_nanosleep")),
+    Rare(Allow("gettimeofday", "deadlines in the driver, where the vDSO falls back")),
+    Rare(Allow("getrandom", "seeds of hashes and of the heap")),
 
     // Who we are: the same for every worker, inside its namespace.
-    Allow("getuid", "secure_getenv() and the driver"),
-    Allow("geteuid", "secure_getenv() and the driver"),
-    Allow("getgid", "secure_getenv() and the driver"),
-    Allow("getegid", "secure_getenv() and the driver"),
+    Rare(Allow("getuid", "the driver, before it believes a variable of the environment")),
+    Rare(Allow("geteuid", "as getuid")),
+    Rare(Allow("getgid", "as getuid")),
+    Rare(Allow("getegid", "as getuid")),
 
-    // What the driver and libraries try after the start, and cope with when it fails.
+    // What the driver and libraries try after the start, and cope with when it fails. Other
+    // versions try other calls.
     Deny("openat", EACCES, "the driver looks for files; none may be opened"),
-    Deny("open", EACCES, "as openat"),
-    Deny("access", EACCES, "as openat"),
-    Deny("faccessat", EACCES, "as openat"),
-    Deny("faccessat2", EACCES, "as openat"),
-    Deny("stat", EACCES, "as openat"),
-    Deny("lstat", EACCES, "as openat"),
-    Deny("statx", EACCES, "as openat"),
-    Deny("statfs", EACCES, "as openat"),
-    DenyIf("newfstatat", EACCES, Masked(3, AT_EMPTY_PATH, 0), "as openat: the file of a path"),
-    Deny("readlink", EACCES, "as openat"),
-    Deny("readlinkat", EACCES, "as openat"),
-    Deny("getdents64", EACCES, "as openat"),
-    Deny("getcwd", EACCES, "as openat"),
-    Deny("mkdir", EACCES, "shader caches; there is no place for one"),
-    Deny("mkdirat", EACCES, "shader caches"),
-    Deny("unlink", EACCES, "shader caches"),
-    Deny("unlinkat", EACCES, "shader caches"),
-    Deny("uname", EPERM, "versions of the kernel are nobody's business"),
-    Deny("getrusage", EPERM, "timers in the compiler"),
-    Deny("setsockopt", EPERM, "buffer sizes are set before a socket is handed over"),
-    Deny("kcmp", EPERM, "Mesa compares descriptors, and copes"),
+    Rare(Deny("open", EACCES, "as openat")),
+    Rare(Deny("access", EACCES, "as openat")),
+    Rare(Deny("faccessat", EACCES, "as openat")),
+    Rare(Deny("faccessat2", EACCES, "as openat")),
+    Rare(Deny("stat", EACCES, "as openat")),
+    Rare(Deny("lstat", EACCES, "as openat")),
+    Rare(Deny("statx", EACCES, "as openat")),
+    Rare(Deny("statfs", EACCES, "as openat")),
+    Rare(
+        DenyIf("newfstatat", EACCES, Masked(3, AT_EMPTY_PATH, 0), "as openat: the file of a path")),
+    Rare(Deny("readlink", EACCES, "as openat")),
+    Rare(Deny("readlinkat", EACCES, "as openat")),
+    Rare(Deny("getdents64", EACCES, "as openat")),
+    Rare(Deny("getcwd", EACCES, "as openat")),
+    Rare(Deny("mkdir", EACCES, "shader caches; there is no place for one")),
+    Rare(Deny("mkdirat", EACCES, "shader caches")),
+    Rare(Deny("unlink", EACCES, "shader caches")),
+    Rare(Deny("unlinkat", EACCES, "shader caches")),
+    Rare(Deny("uname", EPERM, "versions of the kernel are nobody's business")),
+    Rare(Deny("getrusage", EPERM, "timers in the compiler")),
+    Rare(Deny("setsockopt", EPERM, "buffer sizes are set before a socket is handed over")),
+    Rare(Deny("kcmp", EPERM, "Mesa compares descriptors, and copes")),
 };
 
 constexpr SyscallRule kDebugRules[] = {

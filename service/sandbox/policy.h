@@ -53,6 +53,9 @@ struct SyscallRule {
   int error = 0;
   std::string_view reason;
   std::array<ArgumentCondition, 2> conditions = {};
+  // An ordinary session may do without it: `reason` says who cannot. A rule that is neither rare
+  // nor used fails a test.
+  bool rare = false;
 
   bool conditional() const { return conditions[0].mask != 0; }
 };
