@@ -4,7 +4,8 @@
 //
 // Parameters: 0 elements of the result; 1 size of the axis; 4..6 inner as divisor.
 // Specialisation constants: 1 whether the greatest is sought, 2 data type of the operand, 3 of
-// the result, 4 whether a workgroup shares one element of the result.
+// the result, 4 whether a workgroup shares one element of the result, 5 whether an invocation computes
+// four neighbours of the result, whose operands are 32-bit and lie in quads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -15,7 +16,10 @@ layout(constant_id = 2) const uint kOperandType = 0u;
 layout(constant_id = 3) const uint kResultType = 2u;
 layout(constant_id = 4) const uint kByWorkgroup = 0u;
 
+layout(constant_id = 5) const uint kByFour = 0u;
+
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 struct Candidate {
@@ -55,7 +59,51 @@ uvec2 ComputeElement(uint e) {
   return uvec2(best.index, 0u);
 }
 
+#if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+// Beats without a branch.
+bool IsBetter(VALUE a, VALUE b) {
+  uint better = uint(kGreatest != 0u ? a > b : a < b);
+#if COMPUTE == COMPUTE_FLOAT
+  better = (better | uint(IsNan(a))) & ~uint(IsNan(b));
+#endif
+  return (better & 1u) != 0u;
+}
+
+void ComputeFour(uint first) {
+  uvec3 inner = P4(1).xyz;
+  uint outer = Divide(first, inner);
+  uint base = outer * P(1) * inner.x + (first - outer * inner.x);
+  VALUE best[4];
+  uvec4 indices = uvec4(0u);
+  uvec4 quad = LOAD_QUAD(1, base >> 2);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) best[i] = Decode(uvec2(quad[i], 0u), kOperandType);
+  for (uint k = 1u; k < P(1); ++k) {
+    quad = LOAD_QUAD(1, (base + k * inner.x) >> 2);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      VALUE x = Decode(uvec2(quad[i], 0u), kOperandType);
+      bool better = IsBetter(x, best[i]);
+      best[i] = mix(best[i], x, better);
+      indices[i] = mix(indices[i], k, better);
+    }
+  }
+  if (BitsLog2(kResultType) == 6u) {
+    uvec4 low = uvec4(indices.x, 0u, indices.y, 0u);
+    uvec4 high = uvec4(indices.z, 0u, indices.w, 0u);
+    STORE_QUAD(2, first >> 1, low)
+    STORE_QUAD(2, (first >> 1) + 1u, high)
+  } else {
+    STORE_QUAD(2, first >> 2, indices)
+  }
+}
+#else
+void ComputeFour(uint first) {}
+#endif
+
 void main() {
+  if (kByFour != 0u) {
+    GRID_STRIDE_LOOP(i, P(0) >> 2) { ComputeFour(4u * i); }
+    return;
+  }
   if (kByWorkgroup != 0u) {
     STORE_ELEMENTS_BY_WORKGROUP(2, kResultType, P(0), ComputeElement);
   } else {

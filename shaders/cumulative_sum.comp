@@ -3,7 +3,9 @@
 // Specialisation constants: 1 data type; 2 whether a workgroup shares a row, each invocation taking
 // one stretch of it; 3 whether sums leave out their own element; 4 whether they start at the end; 5
 // whether elements are 32-bit and taken four at once: neighbours of a row that lies in one piece,
-// where rows are shared (then by turns, not in stretches), else of four neighbouring rows.
+// where rows are shared (then by turns, not in stretches), else of four neighbouring rows; 6 how many
+// fours of neighbouring rows an invocation takes, 1 to 4: where rows are interleaved, each of their
+// elements is likely to lie in another page, of which little is read at a time.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
@@ -14,6 +16,8 @@ layout(constant_id = 2) const uint kByWorkgroup = 0u;
 layout(constant_id = 3) const uint kExclusive = 0u;
 layout(constant_id = 4) const uint kReversed = 0u;
 layout(constant_id = 5) const uint kByFour = 0u;
+layout(constant_id = 6) const uint kFours = 1u;
+const uint kFoursMax = 4u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -53,21 +57,30 @@ const uint kFour = 4u;
 
 VALUE ElementOf(uvec4 quad, uint k) { return Decode(uvec2(quad[k], 0u), kType); }
 
-// Writes the sums of four rows, beginning with row `first`.
-void ComputeFourRows(uint first) {
+// Writes the sums of kFours fours of rows, beginning with row `first`.
+void ComputeRowsByFour(uint first) {
   uint base = RowBase(first);
-  VALUE sums[kFour];
-  [[unroll]] for (uint i = 0u; i < kFour; ++i) sums[i] = VALUE(0);
-  LONG_LOOP(k, 0u, P(1), 1u) {
+  VALUE sums[kFoursMax][kFour];
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+    [[unroll]] for (uint i = 0u; i < kFour; ++i) sums[q][i] = VALUE(0);
+  }
+  for (uint k = 0u; k < P(1); ++k) {
     uint at = Element(base, k) >> 2;
-    uvec4 quad = LOAD_QUAD(1, at);
-    uvec4 bits;
-    [[unroll]] for (uint i = 0u; i < kFour; ++i) {
-      VALUE next = sums[i] + ElementOf(quad, i);
-      bits[i] = Encode(kExclusive != 0u ? sums[i] : next, kType).x;
-      sums[i] = next;
+    uvec4 quads[kFoursMax];
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) quads[q] = LOAD_QUAD(1, at + q);
     }
-    STORE_QUAD(2, at, bits)
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) {
+        uvec4 bits;
+        [[unroll]] for (uint i = 0u; i < kFour; ++i) {
+          VALUE next = sums[q][i] + ElementOf(quads[q], i);
+          bits[i] = Encode(kExclusive != 0u ? sums[q][i] : next, kType).x;
+          sums[q][i] = next;
+        }
+        STORE_QUAD(2, at + q, bits)
+      }
+    }
   }
 }
 
@@ -133,7 +146,7 @@ void ComputeRowByFour(uint row) {
   }
 }
 #else
-void ComputeFourRows(uint first) {}
+void ComputeRowsByFour(uint first) {}
 void ComputeRowByFour(uint row) {}
 #endif
 
@@ -143,7 +156,7 @@ void main() {
     return;
   }
   if (kByFour != 0u) {
-    GRID_STRIDE_LOOP(four, P(0) / 4u) { ComputeFourRows(4u * four); }
+    GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) { ComputeRowsByFour(4u * kFours * i); }
     return;
   }
   uint axis = P(1);

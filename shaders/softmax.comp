@@ -2,7 +2,8 @@
 //
 // Specialisation constants: 1 data type, 2 whether a workgroup shares a row, 3 whether four elements
 // are computed at once: four neighbours of a row that lies in one piece, where rows are shared, else
-// of four neighbouring rows.
+// of four neighbouring rows, 4 how many such fours of rows an invocation takes, 1 to 4 (see
+// cumulative_sum.comp).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -13,6 +14,8 @@
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kByWorkgroup = 0u;
 layout(constant_id = 3) const uint kByFour = 0u;
+layout(constant_id = 4) const uint kFours = 1u;
+const uint kFoursMax = 4u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -107,27 +110,36 @@ struct Sums {
   }
 
 // `count` fours from number `base` on, `stride` apart, of which this invocation has every `step`th
-// from `first` on.
+// from `first` on; and as many beside each of them.
 void ComputeFours(uint base, uint count, uint stride, uint first, uint step) {
   const float kLeast = -3.402823466e+38;
-  Sums sums = Sums(vec4(kLeast), vec4(0.0));
+  Sums sums[kFoursMax];
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) sums[q] = Sums(vec4(kLeast), vec4(0.0));
   uint k = first;
   for (; k + (kFoursAtOnce - 1u) * step < count; k += kFoursAtOnce * step) {
-    ADD_FOURS(sums, kFoursAtOnce, base + k * stride, step * stride)
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) ADD_FOURS(sums[q], kFoursAtOnce, base + q + k * stride, step * stride)
+    }
   }
-  for (; k < count; k += step) ADD_FOURS(sums, 1u, base + k * stride, 0u)
+  for (; k < count; k += step) {
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) ADD_FOURS(sums[q], 1u, base + q + k * stride, 0u)
+    }
+  }
   if (kByWorkgroup != 0u) {
-    float greatest = FoldMax(MaxOfFour(sums.greatest));
-    sums.sum *= ExpOfNegatives(sums.greatest - greatest);
-    sums = Sums(vec4(greatest), vec4(FoldSum(SumOfFour(sums.sum))));
+    float greatest = FoldMax(MaxOfFour(sums[0].greatest));
+    sums[0].sum *= ExpOfNegatives(sums[0].greatest - greatest);
+    sums[0] = Sums(vec4(greatest), vec4(FoldSum(SumOfFour(sums[0].sum))));
   }
-  vec4 scale = 1.0 / sums.sum;
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) sums[q].sum = 1.0 / sums[q].sum;
 #define SCALE(k)                                                                                  \
-  {                                                                                               \
-    uint four = base + (k) * stride;                                                              \
-    vec4 x = LoadFours1(kType, four);                                                             \
-    vec4 shares = ExpOfNegatives(x - sums.greatest) * scale;                                      \
-    STORE_FOURS(2, kType, four, shares)                                                           \
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {                                              \
+    if (q < kFours) {                                                                             \
+      uint four = base + q + (k) * stride;                                                        \
+      vec4 x = LoadFours1(kType, four);                                                           \
+      vec4 shares = ExpOfNegatives(x - sums[q].greatest) * sums[q].sum;                           \
+      STORE_FOURS(2, kType, four, shares)                                                         \
+    }                                                                                             \
   }
   FOURS_LOOP(first, count, step, SCALE)
 #undef SCALE
@@ -141,7 +153,9 @@ void main() {
     }
   } else if (kByFour != 0u) {
     uint stride = P(4) / 4u;
-    GRID_STRIDE_LOOP(i, P(0) / 4u) { ComputeFours(RowBase(4u * i) / 4u, P(1), stride, 0u, 1u); }
+    GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) {
+      ComputeFours(RowBase(4u * kFours * i) / 4u, P(1), stride, 0u, 1u);
+    }
   } else if (kByWorkgroup != 0u) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) {
       ComputeRow(row, gl_LocalInvocationID.x, gl_WorkGroupSize.x);

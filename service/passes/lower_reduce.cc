@@ -104,6 +104,20 @@ AxisView ViewAlong(const Shape& shape, uint32_t axis) {
   return {DimensionProduct(all.first(axis)) * inner, shape[axis], inner};
 }
 
+// Whether fours of interleaved rows are quads, in loops that turn for every element of a row or,
+// twice, for every fourth.
+bool TakesFoursOfRows(const AxisView& view) {
+  return view.inner % 4 == 0 && view.axis <= kInvocationIterationsMax;
+}
+
+// Fours of neighbouring rows that an invocation takes of rows that are interleaved, `inner` of
+// them: several, if there are enough for all invocations.
+uint32_t FoursOfRows(const AxisView& view) {
+  constexpr uint32_t kFours = 4;
+  constexpr uint32_t kRowsMin = 1024;
+  return view.inner % (4 * kFours) == 0 && view.rows >= kRowsMin ? kFours : 1;
+}
+
 // A call of a kernel of shaders/rows.glsl; its specialisation is up to the caller.
 LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view, bool shares_row) {
   LoweredCall call;
@@ -281,16 +295,17 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
+  const bool by_four = PerQuad(input.data_type()) == 4 && !shares_row && TakesFoursOfRows(view);
   TRY(CheckLoops(view, shares_row, /*passes=*/1));
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
   call.specialization = {node.kind == OperatorKind::kArgMax,
                          static_cast<uint32_t>(input.data_type()),
-                         static_cast<uint32_t>(result.data_type()), shares_row};
+                         static_cast<uint32_t>(result.data_type()), shares_row, by_four};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {view.rows, view.axis, 0, 0};
   AppendDivisor(view.inner, call.parameters);
-  SetRows(call, view.rows, shares_row);
+  SetRows(call, by_four ? view.rows / 4 : view.rows, shares_row);
   call.cost = input.byte_length() + result.byte_length();
   builder.AddCall(std::move(call));
   return {};
@@ -304,13 +319,18 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const bool along_row = quads && view.inner == 1 && view.axis % 4 == 0 && view.axis >= 32;
   // Otherwise, sharing a row reads it twice.
   const bool shares_row = along_row || (view.axis >= 128 && view.rows < 64);
-  const bool by_four = along_row || (quads && !shares_row && view.inner % 4 == 0);
+  const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
+  const uint32_t fours = by_four && !shares_row ? FoursOfRows(view) : 1;
   TRY(CheckLoops(view, shares_row, /*passes=*/2));
   LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
                                   node, view, shares_row);
-  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, attributes.exclusive,
-                         attributes.reversed, by_four};
-  if (by_four && !shares_row) SetRows(call, view.rows / 4, shares_row);
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         shares_row,
+                         attributes.exclusive,
+                         attributes.reversed,
+                         by_four,
+                         fours};
+  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours), shares_row);
   builder.AddCall(std::move(call));
   return {};
 }
@@ -323,9 +343,10 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   TRY(CheckLoops(view, shares_row, /*passes=*/3));
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
   const bool by_four =
-      view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && view.inner % 4 == 0;
-  if (by_four && !shares_row) SetRows(call, view.rows / 4, shares_row);
-  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, by_four};
+      view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && TakesFoursOfRows(view);
+  const uint32_t fours = by_four && !shares_row ? FoursOfRows(view) : 1;
+  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours), shares_row);
+  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, by_four, fours};
   builder.AddCall(std::move(call));
   return {};
 }

@@ -343,6 +343,31 @@ TEST(LowerArgReduce, EveryTypeAndAxis_MatchesReference) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {2, 2, 1, 2, 2, 5, 2, 2}, 22), 5);
 }
 
+// Rows that are interleaved, so many that an invocation takes four neighbours, and one less.
+TEST(LowerArgReduce, InterleavedRows_MatchReference) {
+  for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    for (OperatorKind kind : {OperatorKind::kArgMax, OperatorKind::kArgMin}) {
+      for (uint32_t inner : {512u, 514u}) {
+        ExpectArg(kind, RandomTensor(type, {40, inner}, inner), 0);
+        ExpectArg(kind, RandomTensor(type, {2, 5, inner}, inner), 1, OperandDataType::kInt64);
+        ExpectArg(kind, RandomTensor(type, {2, 1, inner}, inner), 1);
+      }
+    }
+  }
+  // Ties, NaN before and behind others, and infinities, in neighbouring rows.
+  constexpr uint32_t kRows = 1024;
+  Values values(5 * kRows, 1);
+  for (uint32_t row = 0; row < kRows; ++row) {
+    if (row % 4 == 1) values[2 * kRows + row] = values[4 * kRows + row] = kNan;
+    if (row % 4 == 2) values[row % 5 * kRows + row] = kInfinity;
+    if (row % 4 == 3) values[row % 5 * kRows + row] = -kInfinity;
+    if (row % 8 == 3) values[row] = kNan;
+  }
+  HostTensor input = HostTensor::Create(kFloat, {5, kRows}, values);
+  ExpectArg(OperatorKind::kArgMax, input, 0);
+  ExpectArg(OperatorKind::kArgMin, input, 0);
+}
+
 TEST(LowerArgReduce, Int64Result_HasHighWords) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {5, 7}, 23), 1, OperandDataType::kInt64);
   ExpectArg(OperatorKind::kArgMin, RandomTensor(kFloat, {2, 999}, 24), 1, OperandDataType::kInt64);
@@ -458,6 +483,8 @@ TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
       for (uint32_t length : {1u, 7u, 9u, 40u}) {
         ExpectCumulativeSum(RandomTensor(type, {2, length, 36}, length), 1, choice & 1, choice & 2);
       }
+      ExpectCumulativeSum(RandomTensor(type, {2, 7, 1040}, 41), 1, choice & 1, choice & 2);
+      ExpectCumulativeSum(RandomTensor(type, {5, 1044}, 42), 0, choice & 1, choice & 2);
     }
   }
 }
@@ -520,6 +547,7 @@ TEST(LowerSoftmax, FourAtOnce_MatchesReference) {
     }
     for (uint32_t length : {1u, 3u, 4u, 9u, 33u}) {
       ExpectSoftmax(RandomTensor(type, {2, length, 1028}, length), 1);
+      ExpectSoftmax(RandomTensor(type, {2, length, 1040}, length), 1);
       ExpectSoftmax(RandomTensor(type, {length, 3, 4}, length), 0);
     }
   }
