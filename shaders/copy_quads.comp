@@ -5,7 +5,9 @@
 // of the result; 4..7 {quads of a run, multiplier, shift, quads between the starts of two runs};
 // from 12 dimensions (strided.glsl, stride .x of the source). Specialisation constants: 1 data type
 // of that width, 2 whether there is more than one run, 3 rank, 4 whether quads lie in rows, 5 access
-// to the source.
+// to the source, 6 whether workgroups take whole rows, which are quads of the source too: then there
+// is one run, parameter 4 is the quads of a row, 5 the rows, and the dimensions are those of the rows, in
+// any order, with their strides in the result as y, in quads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -15,8 +17,10 @@ layout(constant_id = 2) const uint kManyRuns = 0u;
 layout(constant_id = 3) const uint kRank = 0u;
 layout(constant_id = 4) const uint kInRows = 0u;
 layout(constant_id = 5) const uint kAccess = 0u;
+layout(constant_id = 6) const uint kByRows = 0u;
 
 #define STRIDED_RANK kRank
+#include "fours.glsl"
 #include "strided.glsl"
 
 READ_SLOT(1)
@@ -33,7 +37,27 @@ uvec2 ElementOfSource(Source source, uint e, uint k) {
   return OPERAND_ELEMENT(1, kType, kAccess, source.quad, k, offset);
 }
 
+// Dividing costs as much as copying.
+void CopyRows() {
+  uint length = P(4);
+  uint rows = P(5);
+  uint stretch = (rows + gl_NumWorkGroups.x - 1u) / gl_NumWorkGroups.x;
+  uint end = min((gl_WorkGroupID.x + 1u) * stretch, rows);
+  for (uint row = gl_WorkGroupID.x * stretch; row < end; ++row) {
+    uvec2 offsets = StridedOffsets(row, 3u, P(1)).xy;
+    uint source = (offsets.x + P(2)) >> Log2PerQuad(kType);
+    uint result = P(3) + offsets.y;
+#define COPY(i) STORE_QUAD(2, result + (i), LOAD_QUAD(1, source + (i)))
+    FOURS_LOOP(gl_LocalInvocationID.x, length, gl_WorkGroupSize.x, COPY)
+#undef COPY
+  }
+}
+
 void main() {
+  if (kByRows != 0u) {
+    CopyRows();
+    return;
+  }
   uint count = P(0);
   uint words = WordsOf(kType, count);
   uvec4 run = P4(1);

@@ -2,9 +2,10 @@
 //
 // Parameters: 0 elements of the result; 1 rank; 2, 3 raw bits of the constant; from 4 per dimension,
 // outermost first, {size of the result, multiplier, shift, elements before} and {size, stride of slot
-// 1, 0, 0}. Specialisation constants: 1 data type, 2 mode: MLPaddingMode (0 constant, 1 edge, 2
-// reflection, 3 symmetric: as reflection, with the edge repeated), 3 rank (0: parameter 1), 4 whether
-// quads lie in rows (strided.glsl).
+// 1, 0, 0}; the first 0 of the first dimension is the last quad of slot 1 instead. Specialisation
+// constants: 1 data type, 2 mode: MLPaddingMode (0 constant, 1 edge, 2 reflection, 3 symmetric: as
+// reflection, with the edge repeated), 3 rank (0: parameter 1), 4 whether quads lie in rows
+// (strided.glsl), 5 whether they do and workgroups take whole rows, of 32-bit elements.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -13,8 +14,10 @@ layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kMode = 0u;
 layout(constant_id = 3) const uint kRank = 0u;
 layout(constant_id = 4) const uint kInRows = 0u;
+layout(constant_id = 5) const uint kByRows = 0u;
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 // What the dimensions walked so far say of an element.
@@ -24,14 +27,11 @@ struct Walk {
   bool inside;
 };
 
-// Adds dimension d.
-void Step(uint d, inout Walk walk) {
-  uvec4 result = P4(2u * d + 1u);
+// Adds dimension d, along which the element is number `index` of the result.
+void StepTo(uint d, uint index, inout Walk walk) {
   uvec4 operand = P4(2u * d + 2u);
-  uint outer = Divide(walk.rest, result.xyz);
-  int position = int(walk.rest - outer * result.x) - int(result.w);
+  int position = int(index) - int(P4(2u * d + 1u).w);
   int last = int(operand.x) - 1;
-  walk.rest = outer;
   if (kMode == 0u) {
     walk.inside = walk.inside && position >= 0 && position <= last;
   } else if (kMode == 2u) {
@@ -42,6 +42,14 @@ void Step(uint d, inout Walk walk) {
     position = position > last ? 2 * last + 1 - position : position;
   }
   walk.source += uint(clamp(position, 0, last)) * operand.y;
+}
+
+void Step(uint d, inout Walk walk) {
+  uvec3 result = P4(2u * d + 1u).xyz;
+  uint outer = Divide(walk.rest, result);
+  uint index = walk.rest - outer * result.x;
+  walk.rest = outer;
+  StepTo(d, index, walk);
 }
 
 // Adds dimensions `end` - 1 down to 0.
@@ -58,22 +66,42 @@ void StepAll(uint end, inout Walk walk) {
 
 uint Rank() { return kRank == 0u ? P(1) : kRank; }
 
-// Of the quad that begins with element `first`: where it begins in its row, and the walk over the
-// outer dimensions.
+// Whether a quad within a border of constants is four words of slot 1, or what is left of them.
+bool TakesWords() { return kMode == 0u && kInRows != 0u && BitsLog2(kType) == 5u; }
+
+// Of the quad that begins with element `first`: where it begins in its row, the walk over the outer
+// dimensions, and the words of slot 1 in its place.
 struct Row {
   uint start;
   Walk outer;
+  uvec4 words;
 };
 
+// Words `at` modulo 4 and on of eight, by selects.
+uvec4 FourWordsFrom(uvec4 low, uvec4 high, uint at) {
+  const bool by_two = (at & 2u) != 0u;
+  const bool by_one = (at & 1u) != 0u;
+  uvec4 first = mix(low, uvec4(low.zw, high.xy), bvec4(by_two));
+  uint fifth = mix(high.x, high.z, by_two);
+  return mix(first, uvec4(first.yzw, fifth), bvec4(by_one));
+}
+
+// Of those from word `from` on, which may begin before slot 1, the ones that are there.
+uvec4 LoadWords(uint from) {
+  int quad = int(from) >> 2;
+  int last = int(P4(2).z);
+  return FourWordsFrom(LOAD_QUAD(1, uint(clamp(quad, 0, last))),
+                       LOAD_QUAD(1, uint(clamp(quad + 1, 0, last))), from);
+}
+
 Row Prepare(uint first) {
-  Row row;
-  row.start = 0u;
-  row.outer = Walk(0u, 0u, true);
+  Row row = Row(0u, Walk(0u, 0u, true), uvec4(0u));
   if (kInRows != 0u) {
-    uvec3 innermost = P4(2u * Rank() - 1u).xyz;
-    row.outer.rest = Divide(first, innermost);
+    uvec4 innermost = P4(2u * Rank() - 1u);
+    row.outer.rest = Divide(first, innermost.xyz);
     row.start = first - row.outer.rest * innermost.x;
     StepAll(Rank() - 1u, row.outer);
+    if (TakesWords()) row.words = LoadWords(row.outer.source + row.start - innermost.w);
   }
   return row;
 }
@@ -81,14 +109,39 @@ Row Prepare(uint first) {
 uvec2 ComputeElement(Row row, uint e, uint k) {
   Walk walk = row.outer;
   if (kInRows != 0u) {
-    walk.rest = row.start + k;
-    Step(Rank() - 1u, walk);
+    StepTo(Rank() - 1u, row.start + k, walk);
   } else {
     walk.rest = e;
     StepAll(Rank(), walk);
   }
-  if (kMode == 0u && !walk.inside) return uvec2(P(2), P(3));
-  return LOAD_RAW(1, kType, walk.source);
+  uvec2 raw = TakesWords() ? uvec2(row.words[k], 0u) : LOAD_RAW(1, kType, walk.source);
+  bool is_constant = kMode == 0u && !walk.inside;
+  return mix(raw, uvec2(P(2), P(3)), bvec2(is_constant));
 }
 
-void main() { STORE_QUADS(2, kType, P(0), Row, Prepare, ComputeElement); }
+void ComputeRows() {
+  uvec4 innermost = P4(2u * Rank() - 1u);
+  uint quads = innermost.x >> 2;
+  uint rows = Divide(P(0), innermost.xyz);
+  uint stretch = (rows + gl_NumWorkGroups.x - 1u) / gl_NumWorkGroups.x;
+  uint end = min((gl_WorkGroupID.x + 1u) * stretch, rows);
+  for (uint index = gl_WorkGroupID.x * stretch; index < end; ++index) {
+    Row row = Row(0u, Walk(index, 0u, true), uvec4(0u));
+    StepAll(Rank() - 1u, row.outer);
+    for (uint i = gl_LocalInvocationID.x; i < quads; i += gl_WorkGroupSize.x) {
+      row.start = 4u * i;
+      if (TakesWords()) row.words = LoadWords(row.outer.source + row.start - innermost.w);
+      uvec4 quad;
+      [[unroll]] for (uint k = 0u; k < 4u; ++k) quad[k] = ComputeElement(row, 0u, k).x;
+      STORE_QUAD(2, index * quads + i, quad)
+    }
+  }
+}
+
+void main() {
+  if (kByRows != 0u) {
+    ComputeRows();
+  } else {
+    STORE_QUADS(2, kType, P(0), Row, Prepare, ComputeElement);
+  }
+}

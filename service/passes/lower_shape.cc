@@ -264,13 +264,28 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
     call.parameters.insert(call.parameters.end(),
                            {dimension.before, dimension.operand, dimension.stride, 0, 0});
   }
+  constexpr size_t kLastQuad = 10;
+  call.parameters[kLastQuad] =
+      NarrowCast<uint32_t>((operand.element_count() - 1) / PerQuad(operand.data_type()));
   constexpr size_t kUnrolledRankMax = 4;
   const bool in_rows =
       dimensions.size() == 1 || dimensions.back().result % PerQuad(result.data_type()) == 0;
   call.specialization.push_back(
       dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0);
   call.specialization.push_back(in_rows);
-  call.invocations = StoreQuads(result);
+  // Rows long and many enough for a workgroup each.
+  constexpr uint32_t kRowMin = 64;
+  constexpr uint64_t kRowsMin = 64;
+  const uint32_t row = dimensions.back().result;
+  const uint64_t rows = result.element_count() / row;
+  const bool by_rows = in_rows && webidl::BitsPerElement(result.data_type()) == 32 &&
+                       row >= kRowMin && row <= kInvocationIterationsMax && rows >= kRowsMin;
+  call.specialization.push_back(by_rows);
+  if (by_rows) {
+    call.workgroups = rows;
+  } else {
+    call.invocations = StoreQuads(result);
+  }
   // Each element walks all dimensions.
   call.cost = (operand.byte_length() + result.byte_length()) * std::max(1u, operand.rank());
   builder.AddCall(std::move(call));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -96,15 +97,58 @@ bool HasQuads(const RegionCopy& copy, uint32_t per_quad) {
          (copy.run_length % per_quad == 0 && copy.run_stride % per_quad == 0);
 }
 
+// Whether the rows of a region whose access is kQuad are long enough, and many enough, for a
+// workgroup each.
+bool TakesRows(const RegionCopy& copy, uint32_t per_quad) {
+  constexpr uint32_t kQuadsMin = 16;
+  constexpr uint64_t kRowsMin = 64;
+  const uint32_t quads = copy.dimensions.back().size / per_quad;
+  return copy.run_stride == 0 && copy.dimensions.size() > 1 && quads >= kQuadsMin &&
+         quads <= kInvocationIterationsMax &&
+         ElementCount(copy) / copy.dimensions.back().size >= kRowsMin;
+}
+
+// The dimensions of the rows, with strides in the result, in quads. In the order of the source: it
+// is streams of reads that processors see coming.
+std::vector<StridedDimension> RowDimensions(const RegionCopy& copy, uint32_t per_quad) {
+  std::vector<StridedDimension> rows(copy.dimensions.begin(), copy.dimensions.end() - 1);
+  uint32_t stride = copy.dimensions.back().size / per_quad;
+  bool repeats = false;
+  for (size_t d = rows.size(); d-- > 0;) {
+    rows[d].strides[1] = stride;
+    stride *= rows[d].size;
+    repeats = repeats || rows[d].strides[0] == 0;
+  }
+  auto distance = [](const StridedDimension& dimension) {  // Strides may be negative.
+    return std::abs(static_cast<int64_t>(static_cast<int32_t>(dimension.strides[0])));
+  };
+  if (!repeats) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const auto& a, const auto& b) { return distance(a) > distance(b); });
+  }
+  return rows;
+}
+
 void FillQuadCall(RegionCopy copy, OperandDataType type, LoweredCall& call) {
   const uint32_t per_quad = PerQuad(type);
   const uint64_t count = ElementCount(copy);
   const bool many_runs = copy.run_stride != 0;
+  const QuadAccess access =
+      AccessByQuads(copy.dimensions, per_quad, /*operand=*/0, copy.source_offset);
+  const bool by_rows = access == QuadAccess::kQuad && TakesRows(copy, per_quad);
+  const uint32_t row = copy.dimensions.back().size;
+  if (by_rows) copy.dimensions = RowDimensions(copy, per_quad);
   call.shader = shaders::ShaderId::kCopyQuads;
-  call.specialization = {static_cast<uint32_t>(type), many_runs, RankConstant(copy.dimensions),
-                         QuadsLieInRows(copy.dimensions, per_quad),
-                         static_cast<uint32_t>(AccessByQuads(copy.dimensions, per_quad,
-                                                             /*operand=*/0, copy.source_offset))};
+  call.specialization = {static_cast<uint32_t>(type),   many_runs,
+                         RankConstant(copy.dimensions), QuadsLieInRows(copy.dimensions, per_quad),
+                         static_cast<uint32_t>(access), by_rows};
+  if (by_rows) {
+    copy.result_offset /= per_quad;
+    call.workgroups = count / row;
+    call.parameters =
+        Parameters(copy, count, {row / per_quad, NarrowCast<uint32_t>(count / row), 0});
+    return;
+  }
   const uint32_t quads_per_run = std::max(1u, copy.run_length / per_quad);
   copy.result_offset /= per_quad;
   copy.run_stride /= per_quad;

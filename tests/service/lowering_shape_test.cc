@@ -230,6 +230,7 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{3, 5, 7}, std::nullopt},
       {{2, 3, 4, 5}, {{0, 2, 1, 3}}},
       {{2, 3, 4, 8}, {{0, 2, 1, 3}}},
+      {{2, 9, 5, 128}, {{0, 2, 1, 3}}},  // Rows long and many enough for a workgroup each.
       {{8, 12}, std::nullopt},
       {{32, 4}, std::nullopt},
       {{3, 16, 8}, {{0, 2, 1}}},
@@ -372,7 +373,9 @@ TEST(Expand, OnesAndMissingDimensions_Repeat) {
                                            {{1, 5}, {3, 5}},
                                            {{3, 1}, {3, 7}},
                                            {{4}, {2, 3, 4}},
-                                           {{2, 1, 3, 1}, {2, 2, 3, 5}}};
+                                           {{2, 1, 3, 1}, {2, 2, 3, 5}},
+                                           {{1, 264}, {70, 264}},
+                                           {{3, 1, 128}, {3, 24, 128}}};
   for (OperandDataType type : kByteTypes) {
     for (const auto& [from_shape, to_shape] : cases) {
       HostTensor operand = Pattern(type, from_shape);
@@ -418,6 +421,16 @@ TEST(Tile, Repetitions_Wrap) {
   }
 }
 
+TEST(Tile, LongRows_Wrap) {
+  for (OperandDataType type : kByteTypes) {
+    HostTensor operand = Pattern(type, {13, 3, 136});
+    HostTensor result = RunOne(OperatorKind::kTile, {operand}, webidl::TileAttributes{{2, 1, 3}});
+    ExpectMoved(operand, result, [](const Shape& to) {
+      return Shape{to[0] % 13, to[1] % 3, to[2] % 136};
+    });
+  }
+}
+
 // Where the element at `position` of a padded axis comes from.
 int PadSource(webidl::PaddingMode mode, int position, int size) {
   const int last = size - 1;
@@ -456,6 +469,48 @@ TEST(Pad, Modes_FillTheBorder) {
   }
 }
 
+// Rows of the result that are quads, whose elements lie anywhere in quads of the operand or beyond
+// it.
+TEST(Pad, Constants_SurroundUnalignedRows) {
+  for (OperandDataType type :
+       {OperandDataType::kFloat32, OperandDataType::kInt32, OperandDataType::kInt64}) {
+    for (uint32_t before = 0; before < 10; ++before) {
+      for (uint32_t width : {1u, 6u, 13u}) {
+        HostTensor operand = Pattern(type, {2, 3, width});
+        const uint32_t after = (32 - before - width) % 4 + before % 3 * 4;
+        HostTensor result =
+            RunOne(OperatorKind::kPad, {operand},
+                   webidl::PadAttributes{
+                       {1, 2, before}, {0, 1, after}, webidl::PaddingMode::kConstant, 5.0});
+        Values values = operand.Values();
+        Values padded = result.Values();
+        const Shape& shape = result.descriptor.shape();
+        ASSERT_EQ(shape[2] % 4, 0u);
+        for (uint32_t e = 0; e < padded.size(); ++e) {
+          const int64_t x = int64_t{e % shape[2]} - before;
+          const int64_t y = int64_t{e / shape[2] % shape[1]} - 2;
+          const int64_t z = int64_t{e / shape[2] / shape[1]} - 1;
+          const bool inside = x >= 0 && x < width && y >= 0 && y < 3 && z >= 0;
+          ASSERT_EQ(padded[e], inside ? values[(z * 3 + y) * width + x] : 5) << before << ", " << e;
+        }
+      }
+    }
+    // Rows long and many enough for a workgroup each.
+    HostTensor operand = Pattern(type, {70, 61});
+    Values values = operand.Values();
+    Values padded =
+        RunOne(OperatorKind::kPad, {operand},
+               webidl::PadAttributes{{1, 2}, {3, 5}, webidl::PaddingMode::kConstant, 5.0})
+            .Values();
+    ASSERT_EQ(padded.size(), 74u * 68);
+    for (size_t e = 0; e < padded.size(); ++e) {
+      const size_t y = e / 68, x = e % 68;
+      const bool inside = y >= 1 && y < 71 && x >= 2 && x < 63;
+      ASSERT_EQ(padded[e], inside ? values[(y - 1) * 61 + x - 2] : 5) << e;
+    }
+  }
+}
+
 // Borders around some dimensions of many, whose rows are quads or not.
 TEST(Pad, ManyDimensions_KeepTheirPlaces) {
   struct Case {
@@ -469,6 +524,7 @@ TEST(Pad, ManyDimensions_KeepTheirPlaces) {
       {{3, 2, 2, 14}, {1, 0, 0, 1}, {0, 0, 1, 1}},
       {{2, 1, 2, 1, 3, 2}, {1, 0, 1, 1, 0, 1}, {0, 1, 0, 1, 1, 1}},
       {{9}, {3}, {4}},
+      {{4, 14, 61}, {2, 1, 5}, {0, 3, 2}},
   };
   for (OperandDataType type : kByteTypes) {
     for (const Case& test : cases) {
