@@ -9,7 +9,8 @@
 // the other dimensions, y, z: coordinates along the two). Specialisation constants: 1 data type, 2
 // whether linear (else the nearest), 3 rank, 4 whether the fractions take 64 bits, 5 whether quads of
 // the result lie in rows, 6 whether they are float32 along the second dimension, which is innermost,
-// has whole quads in the input too and does not shrink, 7 whether the first dimension is innermost.
+// has whole quads in the input too and does not shrink (2: and workgroups take whole rows), 7 whether
+// the first dimension is innermost.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -163,18 +164,18 @@ uint Pick(Window window, uint i, uint greatest) {
   return picked;
 }
 
-void ComputeQuad(uint quad) {
+// From column `first` of a row of the result on, between the rows of the input that begin at `low` and
+// at `high`.
+void ComputeQuad(uint quad, uint low, uint high, float share, uint first) {
   uvec4 axis = P4(kAxes + 1u);
-  uvec3 place = StridedOffsets(4u * quad, kDimensions, P(1)).xyz;
-  Neighbours rows = AlongFirst(place.y);
-  Fraction at = kLinear != 0u ? Between(1u, place.z) : Nearest(1u, place.z);
+  Fraction at = kLinear != 0u ? Between(1u, first) : Nearest(1u, first);
   uint column = kLinear != 0u ? max(at.whole, 1u) - 1u : at.whole;
-  Window window = LoadWindow(place.x + rows.low * P(2), column);
+  Window window = LoadWindow(low, column);
   if (kLinear != 0u) {
-    Window below = LoadWindow(place.x + rows.high * P(2), column);
+    Window below = LoadWindow(high, column);
     [[unroll]] for (uint i = 0u; i < 5u; ++i) {
       window.of[i] = floatBitsToUint(
-          Mix(uintBitsToFloat(window.of[i]), uintBitsToFloat(below.of[i]), rows.share));
+          Mix(uintBitsToFloat(window.of[i]), uintBitsToFloat(below.of[i]), share));
     }
   }
   uvec4 result;
@@ -196,9 +197,31 @@ void ComputeQuad(uint quad) {
   STORE_QUAD(2, quad, result)
 }
 
+void ComputeRows() {
+  const uint rank = kRank == 0u ? P(1) : kRank;
+  uvec3 length = P4(kDimensions + 2u * (rank - 1u)).xyz;
+  uint rows = Divide(P(0), length);
+  uint stretch = (rows + gl_NumWorkGroups.x - 1u) / gl_NumWorkGroups.x;
+  uint end = min((gl_WorkGroupID.x + 1u) * stretch, rows);
+  for (uint row = gl_WorkGroupID.x * stretch; row < end; ++row) {
+    uvec2 place = StridedOffsets(row * length.x, kDimensions, P(1)).xy;
+    Neighbours first = AlongFirst(place.y);
+    for (uint i = gl_LocalInvocationID.x; i < length.x >> 2; i += gl_WorkGroupSize.x) {
+      ComputeQuad((row * length.x >> 2) + i, place.x + first.low * P(2), place.x + first.high * P(2),
+                  first.share, 4u * i);
+    }
+  }
+}
+
 void main() {
-  if (kStretchesQuads != 0u) {
-    GRID_STRIDE_LOOP(quad, P(0) >> 2) { ComputeQuad(quad); }
+  if (kStretchesQuads == 2u) {
+    ComputeRows();
+  } else if (kStretchesQuads != 0u) {
+    GRID_STRIDE_LOOP(quad, P(0) >> 2) {
+      uvec3 place = StridedOffsets(4u * quad, kDimensions, P(1)).xyz;
+      Neighbours first = AlongFirst(place.y);
+      ComputeQuad(quad, place.x + first.low * P(2), place.x + first.high * P(2), first.share, place.z);
+    }
   } else {
     STORE_QUADS(2, kType, P(0), Place, Prepare, ComputeElement);
   }

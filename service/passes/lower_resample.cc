@@ -51,16 +51,26 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
                                innermost.strides[2] == 1 && strides[axes[1]] == 1 &&
                                second_size % 4 == 0 && innermost.size % 4 == 0 &&
                                second_size <= innermost.size;
+  // Rows long and many enough for a workgroup each.
+  constexpr uint32_t kRowMin = 64;
+  constexpr uint64_t kRowsMin = 64;
+  const uint64_t rows = result.element_count() / innermost.size;
+  const bool by_rows = stretches_quads && innermost.size >= kRowMin &&
+                       innermost.size <= kInvocationIterationsMax && rows >= kRowsMin;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          attributes.mode == webidl::InterpolationMode::kLinear,
                          RankConstant(dimensions),
                          wide,
                          QuadsLieInRows(dimensions, per_quad),
-                         stretches_quads,
+                         static_cast<uint32_t>(stretches_quads) + static_cast<uint32_t>(by_rows),
                          innermost.strides[1] != 0};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = StoreQuads(result);
+  if (by_rows) {
+    call.workgroups = rows;
+  } else {
+    call.invocations = StoreQuads(result);
+  }
   call.cost = 8 * result.byte_length();
   builder.AddCall(std::move(call));
   return {};

@@ -124,6 +124,10 @@ TEST(LowerResample2d, LargeImages_MatchReference) {
   for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
     Resample2dAttributes attributes{.mode = mode, .sizes = List{301, 200}};
     ExpectResamples(attributes, RandomTensor(kFloat, {1, 3, 100, 150}, 2));
+    // Rows long and many enough for a workgroup each.
+    ExpectResamples(attributes, RandomTensor(kFloat, {2, 3, 30, 52}, 3));
+    attributes.sizes = List{33, 64};
+    ExpectResamples(attributes, RandomTensor(kFloat, {2, 1, 50, 64}, 4));
   }
 }
 
