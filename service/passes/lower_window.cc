@@ -348,12 +348,19 @@ bool IsDepthwise(const Convolution& convolution) {
          (convolution.layout == InputOperandLayout::kNchw || convolution.groups % 4 == 0);
 }
 
-// The module of depthwise_block.comp for the convolution, if there is one.
-std::optional<ShaderId> FindDepthwiseBlock(const Convolution& convolution) {
+// What an invocation of a kernel for depthwise convolutions computes, ROWS and COLUMNS of
+// shaders/table.txt: of planes, rows by fours of columns.
+struct DepthwiseBlock {
+  ShaderId shader;
+  uint32_t rows;
+  uint32_t columns;
+};
+
+// The module of depthwise_block.comp or depthwise_pixels.comp for the convolution, if there is one.
+std::optional<DepthwiseBlock> FindDepthwiseBlock(const Convolution& convolution) {
   const Axis& height = convolution.height;
   const Axis& width = convolution.width;
-  if (convolution.layout != InputOperandLayout::kNchw || height.window != width.window ||
-      height.dilation != 1 || width.dilation != 1) {
+  if (height.window != width.window || height.dilation != 1 || width.dilation != 1) {
     return std::nullopt;
   }
   // A window that does not move along an axis may have any step there (NormalizeAxis).
@@ -362,10 +369,16 @@ std::optional<ShaderId> FindDepthwiseBlock(const Convolution& convolution) {
       (width.stride != step && width.output != 1)) {
     return std::nullopt;
   }
-  if (width.window == 3 && step == 1) return ShaderId::kDepthwiseBlock3;
-  if (width.window == 3 && step == 2) return ShaderId::kDepthwiseBlock3Step2;
-  if (width.window == 5 && step == 1) return ShaderId::kDepthwiseBlock5;
-  if (width.window == 5 && step == 2) return ShaderId::kDepthwiseBlock5Step2;
+  using Block = DepthwiseBlock;
+  if (convolution.layout == InputOperandLayout::kNhwc) {
+    if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwisePixels3, 2, 4};
+    if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwisePixels3Step2, 2, 2};
+    return std::nullopt;
+  }
+  if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwiseBlock3, 4, 4};
+  if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwiseBlock3Step2, 4, 4};
+  if (width.window == 5 && step == 1) return Block{ShaderId::kDepthwiseBlock5, 4, 4};
+  if (width.window == 5 && step == 2) return Block{ShaderId::kDepthwiseBlock5Step2, 4, 4};
   return std::nullopt;
 }
 
@@ -388,13 +401,16 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   }
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  const std::optional<ShaderId> block = FindDepthwiseBlock(convolution);
-  // ROWS of shaders/table.txt.
-  const uint32_t lines = DivideRoundingUp<uint32_t>(output.row, block ? 4 : 1);
-  const uint64_t units = result.element_count() / (uint64_t{line} * output.row) * lines * fours;
+  const std::optional<DepthwiseBlock> block = FindDepthwiseBlock(convolution);
+  // Blocks of pixels down the image and, where channels come last, across.
+  const uint32_t down = DivideRoundingUp<uint32_t>(output.row, block ? block->rows : 1);
+  const uint32_t across = DivideRoundingUp<uint32_t>(output.column, block ? block->columns : 1);
+  const uint64_t images =
+      channels_last ? uint64_t{output.batch} * across : uint64_t{output.batch} * output.channel;
+  const uint64_t units = images * down * fours;
 
   LoweredCall call;
-  call.shader = block.value_or(ShaderId::kDepthwiseConv2d);
+  call.shader = block ? block->shader : ShaderId::kDepthwiseConv2d;
   // Taps lie a multiple of four apart where channels are what lies together.
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          channels_last,
@@ -412,17 +428,18 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.parameters = {NarrowCast<uint32_t>(units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
   AppendDivisor(fours, call.parameters);
-  AppendDivisor(channels_last ? output.column : lines, call.parameters);
-  AppendDivisor(channels_last ? output.row : output.channel, call.parameters);
+  AppendDivisor(channels_last ? across : down, call.parameters);
+  AppendDivisor(channels_last ? down : output.channel, call.parameters);
   call.parameters.insert(
       call.parameters.end(),
       {strides.batch, strides.channel, strides.row, strides.column, convolution.filter_group,
-       convolution.filter_row, convolution.filter_column, 0});
+       convolution.filter_row, convolution.filter_column, output.column});
   AppendAxis(convolution.height, call.parameters);
   AppendAxis(convolution.width, call.parameters);
   AppendActivation(activation, call.parameters);
   call.invocations = units;
-  call.cost = units * std::max(loops, (block ? 16 : 4) * rows * columns);
+  const uint32_t results = !block ? 4 : block->rows * block->columns * (channels_last ? 4 : 1);
+  call.cost = units * std::max(loops, results * rows * columns);
   builder.AddCall(std::move(call));
   return {};
 }

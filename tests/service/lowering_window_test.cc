@@ -278,6 +278,22 @@ TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
     ExpectConvolves(attributes, turn % 5 < 2 ? kHalf : kFloat, input, filter, turn % 3 == 0,
                     100 * turn);
   }
+  // The same where channels lie together.
+  for (uint32_t turn = 0; turn < 16; ++turn) {
+    const uint32_t step = turn % 2 == 0 ? 1 : 2;
+    Conv2dAttributes attributes{.strides = List{step, step},
+                                .groups = 4 * Pick(random, 1, 3),
+                                .input_layout = InputOperandLayout::kNhwc};
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4);
+    if (turn % 3 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 6), Pick(random, 0, 6)};
+    }
+    Shape input = {Pick(random, 1, 2), attributes.groups, Pick(random, 3, 13), Pick(random, 3, 13)};
+    Shape filter = {attributes.groups, 1, 3, 3};
+    ExpectConvolves(attributes, turn % 5 < 2 ? kHalf : kFloat, input, filter, turn % 3 == 0,
+                    300 * turn);
+  }
   // Blocks that end below the image, one column, and one row that moves by another step.
   ExpectConvolves(Conv2dAttributes{.padding = List{1, 1, 1, 1}, .groups = 2}, kFloat, {1, 2, 1, 1},
                   {2, 1, 3, 3}, true, 1);
