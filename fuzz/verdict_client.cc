@@ -51,10 +51,15 @@ class Replay {
 
   // False where a call failed or cannot be made; the verdict says which.
   bool AddAll(Verdict& verdict) {
+    // A client counts operands up, which is how the service knows in which order it made them.
+    std::vector<const ipc::GraphInput*> inputs;
+    for (const ipc::GraphInput& input : graph_.inputs) inputs.push_back(&input);
+    std::stable_sort(inputs.begin(), inputs.end(),
+                     [](const auto* a, const auto* b) { return a->operand < b->operand; });
     return std::all_of(graph_.constants.begin(), graph_.constants.end(),
                        [&](const SentConstant& constant) { return Add(constant, verdict); }) &&
-           std::all_of(graph_.inputs.begin(), graph_.inputs.end(),
-                       [&](const ipc::GraphInput& input) { return Add(input, verdict); }) &&
+           std::all_of(inputs.begin(), inputs.end(),
+                       [&](const ipc::GraphInput* input) { return Add(*input, verdict); }) &&
            std::all_of(graph_.operators.begin(), graph_.operators.end(),
                        [&](const webidl::Operator& op) { return Add(op, verdict); });
   }
