@@ -133,7 +133,7 @@ void Placement::PlaceOutputs() {
     if (place.kind == Value::Kind::kInput && output_of_input_[place.index] == output) continue;
     if (CanPlaceInOutput(value, output)) {
       output_of_root_[value] = output;
-    } else {
+    } else if (place.descriptor.element_count() != 0) {
       copied_outputs_.push_back({output, output_values_[output]});
     }
   }
@@ -148,6 +148,7 @@ bool Placement::CanPlaceInOutput(ValueId root, uint32_t output) const {
 }
 
 void Placement::InsertCopy(ValueId result, ValueId source, size_t call_index) {
+  if (graph_.values[source].descriptor.element_count() == 0) return;
   copies_.emplace_back(call_index, MakeCopyCall(graph_, result, source));
 }
 

@@ -133,15 +133,35 @@ TEST_F(DynamicShapesTest, TensorsWithOtherCapacities_LieWithTheirOwnStrides) {
 }
 
 TEST_F(DynamicShapesTest, OutputThatIsAnInput_IsCopied) {
-  Operand x = Input("x", {2u, seq_, 3u});
+  Operand x = Input("x", {2u, past_, 3u});
   auto graph = Build({{"y", *builder_->Identity(x)}});
-  auto in = MakeTensor({2u, seq_, 3u}), out = MakeTensor({2u, seq_, 3u});
-  for (uint32_t seq : {2u, 5u, 1u}) {
-    ASSERT_TRUE(in->Resize({2, seq, 3}).ok());
-    const Floats values = Ramp({2, seq, 3}, 1);
+  ASSERT_NE(graph, nullptr);
+  auto in = MakeTensor({2u, past_, 3u}), out = MakeTensor({2u, past_, 3u});
+  for (uint32_t past : {2u, 5u, 0u, 1u}) {
+    ASSERT_TRUE(in->Resize({2, past, 3}).ok());
+    const Floats values = Ramp({2, past, 3}, 1);
     Write(*in, values);
     ASSERT_TRUE(context_->Dispatch(*graph, {{"x", in}}, {{"y", out}}).ok());
-    EXPECT_EQ(Read(*out), values) << seq;
+    EXPECT_EQ(Read(*out), values) << past;
+  }
+}
+
+TEST_F(DynamicShapesTest, TensorsThatSwap_MayBeEmpty) {
+  Operand x = Input("x", {2u, past_}), y = Input("y", {2u, past_});
+  auto graph = Build({{"a", *builder_->Identity(y)}, {"b", *builder_->Identity(x)}});
+  ASSERT_NE(graph, nullptr);
+  auto first = MakeTensor({2u, past_}), second = MakeTensor({2u, past_});
+  auto binding =
+      context_->Bind(*graph, {{"x", first}, {"y", second}}, {{"a", first}, {"b", second}});
+  ASSERT_TRUE(binding.ok()) << binding.error().message();
+  for (uint32_t past : {3u, 0u, 12u}) {
+    ASSERT_TRUE(first->Resize({2, past}).ok() && second->Resize({2, past}).ok());
+    const Floats ones = Ramp({2, past}, 1), hundreds = Ramp({2, past}, 100);
+    Write(*first, ones);
+    Write(*second, hundreds);
+    ASSERT_TRUE(context_->Dispatch(**binding).ok());
+    EXPECT_EQ(Read(*first), hundreds) << past;
+    EXPECT_EQ(Read(*second), ones) << past;
   }
 }
 
