@@ -208,14 +208,13 @@ void ComputeTile(uint first_row, uint first_column) {
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     [[unroll]] for (uint j = 0u; j < kColumns; ++j) totals.of[i][j] = 0.0;
   }
-  for (uint block = 0u; block < P(2) / P(3); ++block) AddBlock(tile, block, totals);
+  for (uint block = UNKNOWN_ZERO; block < P(2) / P(3); ++block) AddBlock(tile, block, totals);
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     if (first_row + i < P(0)) StoreRow(first_row + i, first_column, totals.of[i]);
   }
 }
 
 void main() {
-  if (P(0) == 0u) return;
   // All invocations of a subgroup stay in the loop together: they share their loads.
   uint columns = kColumns * gl_WorkGroupSize.x;
   uint across = (P(1) + columns - 1u) / columns;

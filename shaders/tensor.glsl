@@ -52,6 +52,10 @@ uint StretchOfWorkgroup(uint count) {
 #define WORKGROUP_STRIDE_LOOP(row, count) \
   for (uint row = gl_WorkGroupID.x; row < (count); row += gl_NumWorkGroups.x)
 
+// Where a loop begins whose end parameters alone decide, so that drivers do not compile it anew for
+// each of its lengths: grids have one dimension.
+#define UNKNOWN_ZERO gl_WorkGroupID.y
+
 // for (i = first; i < end; i += step) for loops that may be long: lavapipe leaves a loop after 65535
 // iterations, counted over all loops of an invocation, and those unrolled here count as one.
 #define LONG_LOOP_UNROLL 8u  // kLongLoopUnroll of service/passes/kernel_parameters.h.

@@ -49,7 +49,7 @@ uint64_t Device::max_tensor_bytes() const { return limits::kTensorBytesMax; }
 
 Status Device::WarmUp() {
   // Any shader does: with all parameters zero it does nothing.
-  TRY(impl_->pipelines().Get(PipelineKey{}));
+  TRY(impl_->pipelines().Get(PipelineKey{}, {}));
   return {};
 }
 

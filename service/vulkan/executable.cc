@@ -141,7 +141,7 @@ Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {
   for (const KernelCall& call : plan_.calls) {
     if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
     Result<std::shared_ptr<Pipeline>> pipeline =
-        device_->pipelines().Get({call.shader, call.specialization});
+        device_->pipelines().Get({call.shader, call.specialization}, call.parameters);
     if (!pipeline.ok()) {
       return std::move(pipeline).error().AddContext(
           fmt::format("compiling the kernel of {}", call.label));

@@ -11,7 +11,9 @@
 namespace webnnd::service {
 namespace {
 
-constexpr uint64_t kDummyBytes = 2 * kParameterBytesPerCall;
+// Parameters that are zero, tensors, and the parameters of a call.
+constexpr uint32_t kWarmParametersOffset = 2 * kParameterBytesPerCall;
+constexpr uint64_t kDummyBytes = 3 * kParameterBytesPerCall;
 
 }  // namespace
 
@@ -53,7 +55,8 @@ Status PipelineCache::CreateDummies(Memory& memory) {
   return {};
 }
 
-Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key) {
+Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
+                                                     std::span<const uint32_t> parameters) {
   {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -65,7 +68,7 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key) {
     TRY(MakeRoom());
     pipelines_.emplace(key, nullptr);
   }
-  Result<std::shared_ptr<Pipeline>> pipeline = Build(key);
+  Result<std::shared_ptr<Pipeline>> pipeline = Build(key, parameters);
   {
     std::lock_guard lock(mutex_);
     if (pipeline.ok()) {
@@ -86,7 +89,8 @@ Status PipelineCache::MakeRoom() {
   return QuotaError("the graphs use too many different kernels ({})", pipelines_.size());
 }
 
-Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key) {
+Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key,
+                                                       std::span<const uint32_t> parameters) {
   std::span<const uint32_t> code = shaders::Spirv(key.shader, device_.profile().variant);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size_bytes();
@@ -118,20 +122,28 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key) {
   auto pipeline = std::make_shared<Pipeline>(Pipeline{UniquePipeline(device_.get())});
   VK_TRY(device_.lost(), vkCreateComputePipelines(device_.get(), VK_NULL_HANDLE, 1, &info, nullptr,
                                                   pipeline->handle.out()));
-  TRY(Warm(*pipeline));
+  TRY(Warm(*pipeline, parameters));
   return pipeline;
 }
 
-Status PipelineCache::Warm(const Pipeline& pipeline) {
+Status PipelineCache::Warm(const Pipeline& pipeline, std::span<const uint32_t> parameters) {
+  CHECK(parameters.size_bytes() <= kParameterBytesPerCall);
+  std::lock_guard lock(warm_mutex_);
+  std::memset(dummy_block_->mapped + kWarmParametersOffset, 0, kParameterBytesPerCall);
+  if (!parameters.empty()) {
+    std::memcpy(dummy_block_->mapped + kWarmParametersOffset, parameters.data(),
+                parameters.size_bytes());
+  }
   ASSIGN_OR_RETURN(UniqueCommandPool pool,
                    CreateCommandPool(device_, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT));
   ASSIGN_OR_RETURN(VkCommandBuffer commands, AllocateCommandBuffer(device_, pool.get()));
   TRY(BeginCommandBuffer(device_, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT));
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
-  const uint32_t offset = 0;
-  vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_.get(), 0, 1,
-                          &dummy_set_, 1, &offset);
-  vkCmdDispatch(commands, 1, 1, 1);
+  for (uint32_t offset : {0u, kWarmParametersOffset}) {
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_.get(), 0, 1,
+                            &dummy_set_, 1, &offset);
+    vkCmdDispatch(commands, offset == 0 ? 1 : 0, 1, 1);
+  }
   VK_TRY(device_.lost(), vkEndCommandBuffer(commands));
 
   UniqueFence fence(device_.get());

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -38,9 +39,11 @@ class PipelineCache {
   // Makes what all pipelines share. Called once, before anything else.
   Status Initialize(Memory& memory);
 
-  // The pipeline of `key`, after its first dispatch: drivers compile then. Another thread's
-  // compilation of the same pipeline is waited for; different ones run beside each other.
-  Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key);
+  // The pipeline of `key`, after its first dispatch: drivers compile then, some of them anew for
+  // parameters like `parameters`, those of a call. Another thread's compilation of the same
+  // pipeline is waited for.
+  Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key,
+                                        std::span<const uint32_t> parameters);
 
   const KernelSetLayout& set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_.get(); }
@@ -50,9 +53,11 @@ class PipelineCache {
  private:
   Status CreateLayout();
   Status CreateDummies(Memory& memory);
-  Result<std::shared_ptr<Pipeline>> Build(const PipelineKey& key);
-  // Runs it with one workgroup and all parameters zero, which kernels answer with no work.
-  Status Warm(const Pipeline& pipeline);
+  Result<std::shared_ptr<Pipeline>> Build(const PipelineKey& key,
+                                          std::span<const uint32_t> parameters);
+  // Runs it with one workgroup and all parameters zero, which kernels answer with no work, and with
+  // no workgroup and these parameters.
+  Status Warm(const Pipeline& pipeline, std::span<const uint32_t> parameters);
   Status MakeRoom();
 
   LogicalDevice& device_;
@@ -63,6 +68,7 @@ class PipelineCache {
   KernelDescriptors dummies_;
   UniqueDescriptorPool dummy_pool_;
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
+  std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
   std::mutex mutex_;
   std::condition_variable built_;
