@@ -4,14 +4,18 @@
 // zero point, addend (x again where there is none) and result of each matrix in turn, the gate
 // before up. Sums are float32.
 //
-// An invocation computes kRows rows of w, for one row of x. Neighbours need the same elements of x, so each loads four of
-// 32, and gets the others by shuffle. Weights are taken from their words by mask, not by shift:
-// what is masked out of the upper places counts 16 times as much for each place, so x is divided
-// by that, once for all rows; and the zero point is subtracted once a load, from the sum of x.
+// An invocation computes every eighth of some rows of w, for one row of x. Neighbours need the same
+// elements of x, so each loads four of 32, and gets the others by shuffle. Weights are taken from
+// their words by mask, not by shift: what is masked out of the upper places counts 16 times as much
+// for each place, so x is divided by that, once for all rows; and the zero point is subtracted once
+// a load, from the sum of x. Scales and zero points that are constants come by tiles of 64 rows,
+// [rows / 64, blocks in a row, 8, 8], every eighth row in the last dimension: all of an
+// invocation's rows with a load or two.
 //
 // Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; from
-// uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend and result; 2
-// of w and zero point; 3 bit j: whether matrix j has an addend.
+// uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend
+// and result; 2 of w and zero point; 3 bit j: whether matrix j has an addend; 4 whether scales and
+// zero points come by tiles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -24,11 +28,13 @@
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kWeightType = 0u;
 layout(constant_id = 3) const uint kAddends = 0u;
+layout(constant_id = 4) const uint kByTiles = 0u;
 
 #define DECLARE_WEIGHTS(weights, scale, zero_point) \
   READ_SLOT(weights)                                \
   READ_SLOT_WIDE(weights)                           \
   READ_SLOT(scale)                                  \
+  READ_SLOT_WIDE(scale)                             \
   READ_SLOT(zero_point)
 
 READ_SLOT(1)
@@ -50,6 +56,12 @@ WRITE_SLOT(16)
 // Declares Name(matrix, i), which accesses the slot of a matrix. Which one is known at compile time
 // wherever it is called: only one of the accesses remains.
 #define LOAD_ELEMENT(slot, i) LOAD(slot, kType, i)
+// Elements 4 * i to 4 * i + 3.
+#define LOAD_FOUR(slot, i)                                                      \
+  (kType == kFloat16 ? HalvesToFloats(LOAD_PAIR(slot, i)) : uintBitsToFloat(LOAD_QUAD(slot, i)))
+vec4 HalvesToFloats(uvec2 pair) {
+  return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));
+}
 #if MATRICES > 2
 #define DECLARE_LOAD(Type, Name, LOAD_SLOT, first, second, third) \
   Type Name(uint matrix, uint i) {                                \
@@ -69,6 +81,7 @@ WRITE_SLOT(16)
 #endif
 DECLARE_LOAD(uvec4, LoadWeights, LOAD_QUAD, 2, 7, 12)
 DECLARE_LOAD(float, LoadScale, LOAD_ELEMENT, 3, 8, 13)
+DECLARE_LOAD(vec4, LoadFourScales, LOAD_FOUR, 3, 8, 13)
 DECLARE_LOAD(uint, LoadZeroPoints, LOAD_WORD, 4, 9, 14)
 
 float LoadAddend(uint matrix, uint e) {
@@ -123,14 +136,6 @@ struct SharedX {
   float sum;  // Of all 32.
 };
 
-vec4 LoadFour(uint i) {
-  if (kType == kFloat16) {
-    uvec2 pair = LOAD_PAIR(1, i);
-    return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y));
-  }
-  return uintBitsToFloat(LOAD_QUAD(1, i));
-}
-
 const vec4 kPlaceScales = vec4(1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0);
 
 float SumOf(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
@@ -138,16 +143,16 @@ float SumOf(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 SharedX LoadX(uint shared_index) {
   SharedX x;
   if (gl_SubgroupSize >= kSharers) {
-    vec4 own = LoadFour(shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
+    vec4 own = LOAD_FOUR(1, shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
     x.own = own * kPlaceScales;
-    x.sum = SumOf(own);
-    [[unroll]] for (uint step = 1u; step < kSharers; step *= 2u) {
-      x.sum += subgroupShuffleXor(x.sum, step);
-    }
+    const float share = SumOf(own);
+    x.sum = 0.0;
+    // By fixed invocations: llvmpipe exchanges values crosswise one lane at a time.
+    [[unroll]] for (uint i = 0u; i < kSharers; ++i) x.sum += subgroupShuffle(share, i);
   } else {
     x.own = vec4(0.0);
     x.sum = 0.0;
-    for (uint i = 0u; i < kSharers; ++i) x.sum += SumOf(LoadFour(shared_index * kSharers + i));
+    for (uint i = 0u; i < kSharers; ++i) x.sum += SumOf(LOAD_FOUR(1, shared_index * kSharers + i));
   }
   return x;
 }
@@ -155,7 +160,7 @@ SharedX LoadX(uint shared_index) {
 // Elements 4 * i to 4 * i + 3 of those shared.
 vec4 GetFour(SharedX x, uint shared_index, uint i) {
   // Narrower subgroups cannot share.
-  if (gl_SubgroupSize < kSharers) return LoadFour(shared_index * kSharers + i) * kPlaceScales;
+  if (gl_SubgroupSize < kSharers) return LOAD_FOUR(1, shared_index * kSharers + i) * kPlaceScales;
   return vec4(subgroupShuffle(x.own.x, i), subgroupShuffle(x.own.y, i),
               subgroupShuffle(x.own.z, i), subgroupShuffle(x.own.w, i));
 }
@@ -179,12 +184,54 @@ float AddProducts(uvec4 weights, vec4 x[kSharers]) {
   return sum + upper_sum;
 }
 
-// The rows of w of an invocation: their first blocks, and their sums so far; the first load of x.
+// The rows of w of an invocation: their first blocks, and their sums so far; the first load of x;
+// where scales come by tiles, the eight of the first row for the first block, and where in it.
 struct Rows {
   uint x;
   uint blocks[kRows];
   float sums[kRows];
+  uint eight;
+  uint in_eight;
 };
+
+struct BlockScales {
+  float scales[kRows];
+  float zero_points[kRows];
+};
+
+// Of all rows, for one of their blocks.
+BlockScales LoadScales(uint first_matrix, uint block, Rows rows) {
+  BlockScales loaded;
+  if (kByTiles != 0u) {
+    const uint eight = rows.eight + 8u * block;
+    [[unroll]] for (uint m = 0u; m < kRows / kRowsEach; ++m) {
+      uint words = LoadZeroPoints(first_matrix + m, eight) ^ kMoved;
+      if (kRowsEach < 8u) words >>= 4u * rows.in_eight;
+      vec4 four = vec4(0.0);
+      [[unroll]] for (uint r = 0u; r < kRowsEach; ++r) {
+        if (kRowsEach >= 4u) {
+          if ((r & 3u) == 0u) {
+            four = LoadFourScales(first_matrix + m, 2u * eight + ((rows.in_eight + r) >> 2));
+          }
+          loaded.scales[m * kRowsEach + r] = four[r & 3u];
+        } else {
+          loaded.scales[m * kRowsEach + r] =
+              LoadScale(first_matrix + m, 8u * eight + rows.in_eight + r);
+        }
+        loaded.zero_points[m * kRowsEach + r] = float(int((words >> (4u * r)) & 15u));
+      }
+    }
+  } else {
+    [[unroll]] for (uint r = 0u; r < kRows; ++r) {
+      const uint matrix = MatrixOf(first_matrix, r);
+      const uint e = rows.blocks[r] + block;
+      const uint word = LoadZeroPoints(matrix, e >> 3) ^ kMoved;
+      loaded.scales[r] = LoadScale(matrix, e);
+      loaded.zero_points[r] = float(int((word >> (4u * (e & 7u))) & 15u));
+    }
+  }
+  return loaded;
+}
 
 // Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Loops over blocks
 // around loops over what they have would keep more alive from turn to turn than loading scales
@@ -193,16 +240,12 @@ void AddLoad(uint first_matrix, uint load, inout Rows rows) {
   SharedX shared_x = LoadX(rows.x + load);
   vec4 x[kSharers];
   [[unroll]] for (uint i = 0u; i < kSharers; ++i) x[i] = GetFour(shared_x, rows.x + load, i);
-  const uint block = load >> P(1);
+  const BlockScales block = LoadScales(first_matrix, load >> P(1), rows);
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
-    const uint matrix = MatrixOf(first_matrix, r);
-    uvec4 weights = LoadWeights(matrix, (rows.blocks[r] << P(1)) + load);
+    uvec4 weights = LoadWeights(MatrixOf(first_matrix, r), (rows.blocks[r] << P(1)) + load);
     float products = AddProducts(weights, x);
-    const uint e = rows.blocks[r] + block;
-    uint zero_points = LoadZeroPoints(matrix, e >> 3) ^ kMoved;
-    float zero_point = float(int((zero_points >> (4u * (e & 7u))) & 15u));
-    float sum = fma(-zero_point, shared_x.sum, products);
-    rows.sums[r] = fma(LoadScale(matrix, e), sum, rows.sums[r]);
+    float sum = fma(-block.zero_points[r], shared_x.sum, products);
+    rows.sums[r] = fma(block.scales[r], sum, rows.sums[r]);
   }
 }
 
@@ -211,7 +254,7 @@ float Silu(float x) { return x * Sigmoid(x); }
 void StoreRows(uint matrix, uint row_of_x, uint first_row, Rows rows) {
   const uint rows_of_matrix = P(4u * matrix + 4u);
   [[unroll]] for (uint r = 0u; r < kRowsEach; ++r) {
-    const uint row = first_row + r * gl_WorkGroupSize.x;
+    const uint row = first_row + 8u * r;
     float value = rows.sums[r];
 #if GATED
     value = Silu(value) * rows.sums[kRowsEach + r];
@@ -226,15 +269,17 @@ void StoreRows(uint matrix, uint row_of_x, uint first_row, Rows rows) {
 void ComputeRows(uint matrix, uint row_of_x, uint first_row) {
   const uint blocks = P(0);
   const uint loads = blocks << P(1);
+  const uint last_row = P(4u * matrix + 4u) - 1u;
   Rows rows;
   rows.x = row_of_x * loads;
+  rows.eight = (min(first_row, last_row) >> 6) * 8u * blocks + (first_row & 7u);
+  rows.in_eight = (first_row >> 3) & 7u;
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
     // Beyond the last row the last one stands in: nobody stores what comes of it.
-    uint row = first_row + (r % kRowsEach) * gl_WorkGroupSize.x;
-    rows.blocks[r] = min(row, P(4u * matrix + 4u) - 1u) * blocks;
+    rows.blocks[r] = min(first_row + 8u * (r % kRowsEach), last_row) * blocks;
     rows.sums[r] = 0.0;
   }
-  for (uint load = 0u; load < loads; ++load) AddLoad(matrix, load, rows);
+  for (uint load = UNKNOWN_ZERO; load < loads; ++load) AddLoad(matrix, load, rows);
   StoreRows(matrix, row_of_x, first_row, rows);
 }
 
@@ -252,7 +297,9 @@ void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles) {
     // The rows of x in turn, while weights are in the cache.
     uint tile_of_rows = tile / P(2);
     uint row_of_x = tile - tile_of_rows * P(2);
-    ComputeRows(matrix, row_of_x, tile_of_rows * RowsOfTile() + gl_LocalInvocationID.x);
+    // Eights of invocations compute rows of which every eighth is one invocation's.
+    const uint eight = tile_of_rows * gl_WorkGroupSize.x + (gl_LocalInvocationID.x & ~7u);
+    ComputeRows(matrix, row_of_x, eight * kRowsEach + (gl_LocalInvocationID.x & 7u));
   }
 }
 

@@ -26,7 +26,8 @@ struct RmsNormalization {
 // result[m, n] = sum over k of x[m, k] * (weights[n, k] - zero_point[n, k / block]) *
 // scale[n, k / block].
 // Operands: x [..., M, K]; weights [N, K / block, block], integers; scale and zero_point
-// [N, K / block, 1]. Results: [..., M, N].
+// [N, K / block, 1], or both by tiles of rows (service/passes/pack_block_scales.h).
+// Results: [..., M, N].
 struct BlockMatmul {};
 
 // Up to three products of the same rows with weights [N, K] of their own:

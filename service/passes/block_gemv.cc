@@ -20,6 +20,8 @@ ShaderId ChooseShader(const BlockGemv& gemv) {
   return gemv.matrices.size() == 1 ? ShaderId::kBlockGemv : ShaderId::kBlockGemvGroup;
 }
 
+bool IsByTiles(const webidl::OperandDescriptor& scale) { return scale.rank() == 4; }
+
 }  // namespace
 
 bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights) {
@@ -62,7 +64,8 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
     while (call.buffers.size() < 1 + 5 * kGemvMatricesMax) call.buffers.push_back({gemv.x, false});
   }
   call.specialization = {static_cast<uint32_t>(x.data_type()),
-                         static_cast<uint32_t>(weights.data_type()), biases};
+                         static_cast<uint32_t>(weights.data_type()), biases,
+                         IsByTiles(builder.descriptor(gemv.matrices[0].scale))};
   // An invocation computes eight rows where operands are read as texels.
   call.invocations = uint64_t{rows_of_x} * DivideRoundingUp<uint64_t>(rows, 8);
   call.cost = rows_of_x * rows * depth;

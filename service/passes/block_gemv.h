@@ -9,6 +9,10 @@
 
 namespace webnnd::service {
 
+// Rows whose scales, and zero points, lie together where they are constants: then both are
+// [N / 64, K / block, 8, 8] (pack_block_scales.h), else [N, K / block, 1].
+inline constexpr uint32_t kRowsOfScaleTile = 64;
+
 // Products as shaders/block_gemv.comp computes them, for several weights that share x: see
 // BlockMatmul and MatmulGroup of service/graph/macro.h.
 struct BlockGemv {

@@ -10,6 +10,7 @@
 #include "service/passes/lower_macro.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
+#include "service/passes/pack_block_scales.h"
 #include "service/passes/strided_endpoints.h"
 
 namespace webnnd::service {
@@ -38,8 +39,10 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
     TRY(FoldConstants(graph, *options.evaluator));
   }
   // What to fuse is seen once sizes are known.
-  if (options.fusion && !IsDynamic(graph)) Fuse(graph, options.fusions);
-  return {};
+  if (!options.fusion || IsDynamic(graph)) return {};
+  Fuse(graph, options.fusions);
+  if (!options.constant_folding || options.evaluator == nullptr) return {};
+  return PackBlockScales(graph, *options.evaluator);
 }
 
 Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,

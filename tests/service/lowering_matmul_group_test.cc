@@ -31,6 +31,8 @@ struct Case {
   // Of weights by block; 0: they are as they are.
   uint32_t block = 0;
   OperandDataType weights = OperandDataType::kUint4;
+  // Whether scales and zero points come by tiles of rows (service/passes/pack_block_scales.h).
+  bool by_tiles = false;
 };
 
 // Weights of one product, in doubles, and its bias.
@@ -54,7 +56,7 @@ class MatmulGroupGraph {
                  << webidl::ToString(test_.type) << " [" << test_.rows << ", " << test_.depth
                  << "] x " << testing::PrintToString(test_.columns) << ", block " << test_.block
                  << ' ' << webidl::ToString(test_.weights) << ", biases " << test_.biases
-                 << ", gated " << test_.gated);
+                 << ", gated " << test_.gated << ", by tiles " << test_.by_tiles);
     graph_.nodes = {node_};
     Result<std::vector<HostTensor>> results = RunGraph(graph_, inputs_);
     ASSERT_TRUE(results.ok()) << results.error().ToString();
@@ -89,6 +91,22 @@ class MatmulGroupGraph {
     return {values.begin(), values.end()};
   }
 
+  // An operand with an element for each block: those by row, as a reference wants them.
+  std::vector<double> AddForBlocks(OperandDataType type, uint32_t columns, uint32_t blocks) {
+    const HostTensor by_row = Random(type, {columns, blocks, 1});
+    if (!test_.by_tiles) return Doubles(Add(by_row));
+    const Values values = by_row.Values();
+    Values by_tiles(values.size());
+    for (uint32_t n = 0; n < columns; ++n) {
+      for (uint32_t block = 0; block < blocks; ++block) {
+        by_tiles[((n / 64 * blocks + block) * 8 + n % 8) * 8 + n % 64 / 8] =
+            values[n * blocks + block];
+      }
+    }
+    Add(HostTensor::Create(type, {columns / 64, blocks, 8, 8}, by_tiles));
+    return {values.begin(), values.end()};
+  }
+
   void AddProduct(uint32_t columns) {
     Weights weights;
     if (test_.block == 0) {
@@ -97,8 +115,8 @@ class MatmulGroupGraph {
     } else {
       const uint32_t blocks = test_.depth / test_.block;
       weights.of = Doubles(Add(Random(test_.weights, {columns, blocks, test_.block})));
-      const auto scale = Doubles(Add(Random(test_.type, {columns, blocks, 1})));
-      const auto zero_point = Doubles(Add(Random(test_.weights, {columns, blocks, 1})));
+      const auto scale = AddForBlocks(test_.type, columns, blocks);
+      const auto zero_point = AddForBlocks(test_.weights, columns, blocks);
       for (size_t i = 0; i < weights.of.size(); ++i) {
         weights.of[i] = (weights.of[i] - zero_point[i / test_.block]) * scale[i / test_.block];
       }
@@ -232,6 +250,32 @@ TEST(LowerMatmulGroup, GatedProductsWithBlocks_MatchReference) {
                 .gated = true,
                 .block = 32,
                 .weights = weights});
+      }
+    }
+  }
+}
+
+TEST(LowerMatmulGroup, ScalesByTiles_MatchReference) {
+  for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      Case test{.type = type,
+                .depth = 288,
+                .columns = {192, 64, 128},
+                .biases = true,
+                .block = 32,
+                .weights = weights,
+                .by_tiles = true};
+      Expect(test);
+      test.rows = 3;
+      test.depth = 192;
+      test.columns = {320};
+      test.block = 64;
+      Expect(test);
+      test.biases = false;
+      test.gated = true;
+      for (uint32_t columns : {64u, 192u}) {
+        test.columns = {columns, columns};
+        Expect(test);
       }
     }
   }
