@@ -48,6 +48,8 @@ void Report::AddNote(std::string name, std::string text) {
   rows_.push_back({std::move(name), "", {}, std::move(text)});
 }
 
+void Report::Progress(const std::string& what) { std::fprintf(stderr, "... %s\n", what.c_str()); }
+
 void Report::Print() const {
   std::printf("%-58s %12s %12s %12s  %-8s %s\n", "", "median", "5 %", "95 %", "unit", "samples");
   for (const Row& row : rows_) {

@@ -27,6 +27,8 @@ class Report {
  public:
   void Add(std::string name, std::string unit, const std::vector<double>& samples);
   void AddNote(std::string name, std::string text);
+  // Says on standard error what is measured now: some measurements take minutes.
+  static void Progress(const std::string& what);
   void Print() const;
   // False when the file cannot be written.
   bool WriteJson(const std::string& path) const;
