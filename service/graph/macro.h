@@ -16,7 +16,9 @@ namespace webnnd::service {
 // gain * x / sqrt(mean(x * x) + epsilon) over the last dimension, for x = a + b + bias (Zhang and
 // Sennrich 2019, "Root Mean Square Layer Normalization"; ONNX Runtime calls it
 // SimplifiedLayerNormalization, and with b SkipSimplifiedLayerNormalization).
-// Operands: a; gain, one element per element of a row; b like a, or none; bias like gain, or none.
+// Operands: a; gain, one element per element of a row; b like a, or none; bias like gain, or none;
+// indices, integers, or none: with them, a is a table, and x its rows of these indices, as gather
+// clamps them (there is no b then, and no bias).
 // Results: the normalised rows; x where anybody else needs it, or none.
 struct RmsNormalization {
   double epsilon = 0;

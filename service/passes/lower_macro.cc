@@ -19,8 +19,9 @@ using webidl::Shape;
 Status Lower(const RmsNormalization& macro, const Node& node, LoweringBuilder& builder) {
   auto [a, gain, b, bias] =
       std::tuple(node.operands[0], node.operands[1], node.operands[2], node.operands[3]);
+  const ValueId indices = node.operands[4];
   const ValueId sum = node.results[1];
-  const OperandDescriptor& x = builder.descriptor(a);
+  const OperandDescriptor& x = builder.descriptor(node.results[0]);
   const uint32_t row_size = x.shape().back();
   const uint64_t words_per_row = WordCount(x) / (x.element_count() / row_size);
   const bool by_quad = words_per_row % 4 == 0;
@@ -28,16 +29,32 @@ Status Lower(const RmsNormalization& macro, const Node& node, LoweringBuilder& b
   const auto rows = NarrowCast<uint32_t>(x.element_count() / row_size);
   LoweredCall call;
   call.shader = ShaderId::kRmsNormalization;
-  call.specialization = {static_cast<uint32_t>(x.data_type()), b != kNoValue, bias != kNoValue,
-                         sum != kNoValue, by_quad};
+  call.specialization = {static_cast<uint32_t>(x.data_type()),
+                         b != kNoValue,
+                         bias != kNoValue,
+                         sum != kNoValue,
+                         by_quad,
+                         indices != kNoValue};
+  if (indices != kNoValue) {
+    call.specialization.push_back(static_cast<uint32_t>(builder.descriptor(indices).data_type()));
+  }
   // The module declares all slots, so something must be bound there.
   call.buffers = {{a, false},
                   {gain, false},
                   {b != kNoValue ? b : a, false},
                   {bias != kNoValue ? bias : gain, false},
                   {node.results[0], true},
-                  {sum != kNoValue ? sum : node.results[0], true}};
-  call.parameters = {rows, NarrowCast<uint32_t>(units), row_size, FloatBits(macro.epsilon)};
+                  {sum != kNoValue ? sum : node.results[0], true},
+                  {indices != kNoValue ? indices : a, false}};
+  const uint64_t rows_of_a = builder.descriptor(a).element_count() / row_size;
+  call.parameters = {rows,
+                     NarrowCast<uint32_t>(units),
+                     row_size,
+                     FloatBits(macro.epsilon),
+                     NarrowCast<uint32_t>(rows_of_a),
+                     0,
+                     0,
+                     0};
   call.workgroups = rows;
   call.cost = 2 * x.element_count() * (b != kNoValue ? 2 : 1);
   builder.AddCall(std::move(call));

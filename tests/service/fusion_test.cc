@@ -207,6 +207,29 @@ TEST_F(Fusion, IntermediateUsedElsewhere_BlocksRmsNormalization) {
   });
 }
 
+// The embedding of tokens, normalised, and as it is for the residual.
+TEST_F(Fusion, RmsNormalizationOfRowsOfATable_IsOneKernel) {
+  for (bool is_used_elsewhere : {false, true}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      ExpectKernels(1, [&](Net& net) {
+        // Negative indices count from the end; beyond it the last row is taken.
+        Operand indices = net.Integers({4}, {2, 0, -1, 9});
+        Operand x = Must(net.builder.Gather(net.Constant(type, {5, 24}), indices, {.axis = 0}));
+        net.Out(AddNorm(net, x, net.Constant(type, {24})).result);
+        if (is_used_elsewhere) net.Out(x);
+      });
+    }
+  }
+}
+
+TEST_F(Fusion, RmsNormalizationOfColumnsOfATable_IsTwoKernels) {
+  ExpectKernels(2, [](Net& net) {
+    Operand indices = net.Integers({12}, {2, 0, 1, 3, 3, 2, 0, 1, 0, 1, 2, 3});
+    Operand x = Must(net.builder.Gather(net.Constant(kFloat, {5, 24}), indices, {.axis = 1}));
+    net.Out(AddNorm(net, x, net.Constant(kFloat, {12})).result);
+  });
+}
+
 TEST_F(Fusion, GainForEachRow_BlocksRmsNormalization) {
   ExpectUnchanged([](Net& net) {
     net.Out(AddNorm(net, net.In(kFloat, {12, 12}), net.Constant(kFloat, {12, 1})).result);

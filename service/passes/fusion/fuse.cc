@@ -35,6 +35,7 @@ constexpr Row kPatterns[] = {
     {MatchProductWithResidual},
     {MatchProductWithBias},
     {MatchMatmulGroup, /*of_macros=*/true},
+    {MatchNormalizedRowsOfTable, /*of_macros=*/true},
 };
 
 // One pattern, everywhere in a graph.

@@ -17,6 +17,8 @@ std::optional<Match> MatchMatmulGroup(const GraphIndex& index, const Node& first
 
 // [add -> [add ->]] pow -> reduceMean -> add -> sqrt -> div -> mul.
 std::optional<Match> MatchRmsNormalization(const GraphIndex& index, const Node& last);
+// Of rows that are looked up in a table: those of a token's embedding.
+std::optional<Match> MatchNormalizedRowsOfTable(const GraphIndex& index, const Node& last);
 
 // split -> concat of the swapped halves, times sin and sign; plus the unswapped times cos. Alone;
 // with the elements of a head that do not turn put back; and between transposes of heads and rows.

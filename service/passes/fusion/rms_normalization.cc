@@ -143,8 +143,31 @@ std::optional<Match> MatchRmsNormalization(const GraphIndex& index, const Node& 
   }
   match.node = last;
   match.node.macro = RmsNormalization{normalized->epsilon};
-  match.node.operands = {sum.a, gain, sum.b, sum.bias};
+  match.node.operands = {sum.a, gain, sum.b, sum.bias, kNoValue};
   match.node.results = {last.results[0], sum_result};
+  return match;
+}
+
+std::optional<Match> MatchNormalizedRowsOfTable(const GraphIndex& index, const Node& last) {
+  if (!std::holds_alternative<RmsNormalization>(last.macro)) return std::nullopt;
+  const ValueId x = last.operands[0];
+  if (last.operands[2] != kNoValue || last.operands[4] != kNoValue) return std::nullopt;
+  const Node* gather = index.Producer(x, OperatorKind::kGather);
+  if (gather == nullptr || std::get<webidl::GatherAttributes>(gather->attributes).axis != 0) {
+    return std::nullopt;
+  }
+  // Whole rows, of a table that has some.
+  const Shape& table = index.shape(gather->operands[0]);
+  if (table.size() != 2 || table[0] == 0 || table[1] != index.shape(x).back()) return std::nullopt;
+  Match match;
+  match.node = last;
+  match.node.operands[0] = gather->operands[0];
+  match.node.operands[4] = gather->operands[1];
+  if (index.use_count(x) > 1) {
+    match.node.results[1] = x;
+  } else {
+    match.hidden = {x};
+  }
   return match;
 }
 
