@@ -45,7 +45,7 @@ endfunction()
 
 # What tools/test runs under the sanitizers: tests labelled front-door, which feed on hostile input.
 add_custom_target(front-door-tests)
-# What .ci/run runs under ThreadSanitizer: tests labelled threads, of what several threads share.
+# What the preset tsan builds: tests labelled threads, of what several threads share.
 add_custom_target(thread-tests)
 
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
