@@ -50,9 +50,14 @@ void Peer::Turn(bool reads) {
   writer_.Flush();
 }
 
+// More times than it takes to empty a pipe in memory.
 void Peer::Drain() {
-  // More than a pipe in memory holds.
-  for (int i = 0; i < 1000 && !ended_ && !wrong_; ++i) Receive();
+  for (int i = 0; i < 32 && !ended_ && !wrong_; ++i) Receive();
+}
+
+void Peer::DrainToEnd() {
+  deaf_ = true;
+  Drain();
 }
 
 void Peer::Begin() {
@@ -137,6 +142,7 @@ void Peer::Receive() {
 }
 
 void Peer::OnMessage(ipc::ServiceMessage message) {
+  if (deaf_) return;
   if (auto* goodbye = std::get_if<ipc::Goodbye>(&message)) {
     goodbye_ = std::move(goodbye->message);
   } else if (auto* context = std::get_if<ipc::ContextCreated>(&message)) {

@@ -26,8 +26,11 @@ class Peer {
 
   // Takes what has come, unless it is slow to read at the moment, and says what it wants next.
   void Turn(bool reads);
-  // Takes all that is still to come; says nothing more.
+  // Takes all that has come; says nothing more.
   void Drain();
+  // The same to the end of the stream, of which the messages count for nothing: a process that is
+  // killed does not send what a session sends as it is taken apart.
+  void DrainToEnd();
   // A message that no honest client sends.
   void Misbehave();
   // Half a frame, and nothing after it.
@@ -68,6 +71,7 @@ class Peer {
   int rounds_;
   bool begun_ = false;
   bool ended_ = false;
+  bool deaf_ = false;
   size_t answers_ = 0;
   // Creations without an answer, and whether an error is what is wanted.
   std::map<uint32_t, bool> awaited_;

@@ -120,6 +120,7 @@ class World final : public WorkerActions {
     std::unique_ptr<Peer> peer;                  // nullptr once it is over.
     std::unique_ptr<ipc::Channel> service_side;  // While it waits.
 
+    bool listens() const { return !left && kind != Kind::kSilent; }
     bool comes_back() const { return !left && (kind == Kind::kGood || kind == Kind::kSlow); }
   };
 
@@ -241,6 +242,10 @@ void World::End(uint32_t id) {
   if (found == workers_.end() || found->second.dead) return;
   Worker& worker = found->second;
   worker.dead = true;
+  // What it has sent is there to be read.
+  if (auto client = clients_.find(worker.client); client != clients_.end()) {
+    if (client->second.listens()) client->second.peer->Drain();
+  }
   worker.session = nullptr;
   if (worker.device != nullptr && worker.device->bytes_in_use() != 0) {
     Fail(fmt::format("worker {} leaves device memory behind ({} bytes)", id,
@@ -323,7 +328,7 @@ void World::Turn(uint32_t id) {
   if (client.place != Place::kServed) return;
   const uint32_t worker_id = client.worker;
   Peer& peer = *client.peer;
-  if (!client.left && client.kind != Kind::kSilent) {
+  if (client.listens()) {
     if (client.kind == Kind::kBad && random_.OneIn(5)) {
       client.misbehaved = true;
       peer.Misbehave();
@@ -352,10 +357,10 @@ void World::Over(uint32_t id) {
   client.place = Place::kOver;
   client.service_side = nullptr;
   Peer& peer = *client.peer;
-  const bool listens = !client.left && client.kind != Kind::kSilent;
-  // All that was answered before the end is right as well; and the end is seen.
-  if (listens) peer.Drain();
-  if (listens && !peer.ended()) Fail(fmt::format("client {} does not see the end", id));
+  if (client.listens()) {
+    peer.DrainToEnd();
+    if (!peer.ended() && !peer.wrong()) Fail(fmt::format("client {} does not see the end", id));
+  }
   if (peer.wrong()) Fail(fmt::format("client {}: {}", id, *peer.wrong()));
   if (peer.goodbye() && !client.misbehaved) {
     Fail(fmt::format("client {} is dismissed: {}", id, *peer.goodbye()));
