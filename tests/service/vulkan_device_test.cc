@@ -192,7 +192,7 @@ TEST_F(DeviceTest, SamePipelineFromManyThreads_IsBuiltOnce) {
     threads.emplace_back([&, i] {
       // Two different ones, so that builds also run beside each other.
       PipelineKey key{shaders::ShaderId::kUnaryFloat, {26, 0, static_cast<uint32_t>(i % 2)}};
-      auto pipeline = device_->impl().pipelines().Get(key);
+      auto pipeline = device_->impl().pipelines().Get(key, {});
       if (pipeline.ok()) pipelines[i] = *pipeline;
     });
   }
