@@ -88,6 +88,10 @@ inline constexpr uint32_t kPlansPerGraphMax = 16;
 
 // --- Processes ----------------------------------------------------------------------------------
 inline constexpr uint32_t kWorkersMax = 64;
+// Clients of the one worker of shared isolation: each takes three threads of its 256.
+inline constexpr uint32_t kClientsPerSharedWorkerMax = 64;
+// Clients that wait for a worker: each holds a descriptor of the broker's.
+inline constexpr uint32_t kClientsWaitingMax = 512;
 inline constexpr int kHeartbeatIntervalMs = 250;
 inline constexpr int kHeartbeatSilenceMaxMs = 1000;
 // A worker that is not ready to serve by then is killed (a cold driver start takes 0.1 s).
@@ -96,6 +100,8 @@ inline constexpr int kWorkerStartMaxMs = 20000;
 inline constexpr int kSubmissionMs = 50;
 // Device work of one dispatch; beyond it the worker gives up and its contexts are lost.
 inline constexpr int kDispatchSecondsMax = 60;
+// A worker's trace: some two million events; viewers take no more.
+inline constexpr uint64_t kTraceBytesMax = 256ull << 20;
 
 // --- The device ---------------------------------------------------------------------------------
 // Kernels compiled for one device: some 300 modules with a few specialisations each.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/trace.h"
 #include "service/passes/fold_constants.h"
 #include "service/passes/fusion/fuse.h"
 #include "service/passes/graph_at.h"
@@ -57,6 +58,7 @@ Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& 
 }
 
 Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
+  TraceScope lowering("lower");
   LoweringBuilder lowered(graph);
   StridedEndpoints endpoints(graph, options, lowered);
   TRY(endpoints.LowerInputs());
@@ -82,6 +84,9 @@ Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
     }
   }
   TRY(endpoints.LowerOutputs());
+  lowering.Add("kernels", lowered.calls().size());
+  lowering.End();
+  TraceScope planning("plan");
   ASSIGN_OR_RETURN(CompiledGraph compiled, PlanMemory(graph, std::move(lowered), options));
   // Through either of the two a plan refers to all of it.
   for (const TensorAlias& alias : options.aliases) {

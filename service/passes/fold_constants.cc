@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/trace.h"
 #include "webidl/dynamic_inference.h"
 
 namespace webnnd::service {
@@ -175,6 +176,7 @@ class Folder {
 }  // namespace
 
 Status FoldConstants(Graph& graph, ConstantEvaluator& evaluator) {
+  TraceScope scope("fold");
   return Folder(graph).Run(evaluator);
 }
 

@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "service/passes/compile.h"
 #include "service/passes/graph_at.h"
 #include "webidl/dynamic_inference.h"
@@ -110,8 +111,11 @@ Status WarmUp(GraphObject& graph, Device& device, const std::atomic<bool>* cance
 Status Build(BuildRequest& request) {
   GraphObject& graph = *request.graph;
   ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Buffer>> buffers, std::move(request.constants));
+  TraceScope validating("validate");
   ASSIGN_OR_RETURN(Graph checked,
                    std::move(request.builder->assembler).Finish(request.inputs, request.outputs));
+  validating.Add("operators", checked.nodes.size());
+  validating.End();
   for (const Graph::Input& input : checked.inputs) {
     graph.inputs.push_back({input.name, checked.values[input.value].descriptor});
   }
@@ -190,6 +194,8 @@ Result<std::shared_ptr<Executable>> MakeExecutable(GraphObject& graph, CompiledG
 ipc::GraphBuilt BuildGraph(BuildRequest& request) {
   GraphObject& graph = *request.graph;
   ipc::GraphBuilt reply{graph.handle};
+  TraceScope scope("build");
+  scope.Add("graph", graph.handle.index);
   if (Status status = Build(request); !status.ok()) {
     LogInfo("graph ({}) is refused: {}", graph.handle.index, status.error().ToString());
     graph.error = Error(status.error()).AddContext("building the graph");
@@ -204,6 +210,7 @@ ipc::GraphBuilt BuildGraph(BuildRequest& request) {
     graph.kernel_count = static_cast<uint32_t>(plan.calls.size()) - plan.copy_count;
   }
   reply.kernel_count = graph.kernel_count;
+  scope.Add("kernels", graph.kernel_count);
   return reply;
 }
 

@@ -3,6 +3,7 @@
 #define WEBNND_SERVICE_SESSION_HANDLE_DIRECTORY_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -13,8 +14,9 @@
 
 namespace webnnd::service {
 
-// Used by the I/O thread alone. A handle that was never made, or names another type, is BadMessage;
-// one whose object was destroyed finds nullptr, for the client's message may have crossed ours.
+// Used by the I/O thread alone, but for count(). A handle that was never made, or names another
+// type, is BadMessage; one whose object was destroyed finds nullptr, for the client's message may
+// have crossed ours.
 class HandleDirectory {
  public:
   // BadMessage when the index is in use or out of limits::kObjectsPerSessionMax, or the generation
@@ -37,7 +39,9 @@ class HandleDirectory {
   // Removes everything that belongs to the context; returns it.
   std::vector<std::shared_ptr<Object>> RemoveOf(const ContextObject& context);
 
-  uint32_t count(ipc::ObjectType type) const { return counts_[static_cast<size_t>(type)]; }
+  uint32_t count(ipc::ObjectType type) const {
+    return counts_[static_cast<size_t>(type)].load(std::memory_order_relaxed);
+  }
 
  private:
   struct Entry {
@@ -51,7 +55,7 @@ class HandleDirectory {
   void Clear(Entry& entry);
 
   std::vector<Entry> entries_;
-  std::array<uint32_t, ipc::kObjectTypeCount> counts_{};
+  std::array<std::atomic<uint32_t>, ipc::kObjectTypeCount> counts_{};
 };
 
 }  // namespace webnnd::service

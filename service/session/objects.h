@@ -16,6 +16,7 @@
 #include "ipc/messages.h"
 #include "service/graph/graph_assembler.h"
 #include "service/passes/compile.h"
+#include "service/session/metrics.h"
 #include "service/vulkan/device.h"
 #include "webidl/operand_descriptor.h"
 
@@ -94,12 +95,16 @@ struct ContextObject : Object {
 
   const ipc::CreateContext options;
 
+  // Made with the timeline, and outlives it: its callbacks use it.
+  std::unique_ptr<DispatchesInFlight> in_flight;
+
   // Timeline thread.
   std::shared_ptr<Device> device;
   std::unique_ptr<Timeline> timeline;  // nullptr: creation failed, lost, or destroyed.
   BindingUsers bindings;
-  std::optional<Error> error;    // Why there is no timeline.
-  uint32_t tasks_to_retire = 0;  // Admitted tasks that the next Notify stands for.
+  std::optional<Error> error;      // Why there is no timeline.
+  uint32_t tasks_to_retire = 0;    // Admitted tasks that the next Notify stands for.
+  uint32_t dispatches_to_end = 0;  // And dispatches, which wait in `in_flight`.
   bool has_unsubmitted_work = false;
 };
 

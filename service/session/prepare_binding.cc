@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/trace.h"
 #include "service/passes/graph_at.h"
 #include "service/session/build_graph.h"
 #include "webidl/graph_endpoints.h"
@@ -162,6 +163,7 @@ bool IsDynamic(const BindingObject& binding) {
 
 Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
                       const std::atomic<bool>* cancelled) {
+  TraceScope scope("prepare");
   GraphObject& graph = *binding.graph;
   TRY(CheckTensors("input", graph, graph.inputs, binding.inputs));
   TRY(CheckTensors("output", graph, graph.outputs, binding.outputs));

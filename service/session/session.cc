@@ -25,10 +25,23 @@ Session::Session(std::unique_ptr<ipc::Channel> channel, std::unique_ptr<Outbox> 
     : channel_(std::move(channel)),
       outbox_(std::move(outbox)),
       reader_(*channel_),
-      timeline_(std::move(options.devices), std::make_shared<DeviceQuota>(options.device_bytes_max),
-                *outbox_, options.has_threads) {}
+      quota_(std::make_shared<DeviceQuota>(options.device_bytes_max)),
+      timeline_(std::move(options.devices), quota_, *outbox_, metrics_, options.has_threads) {}
 
 Session::~Session() = default;
+
+ClientFigures Session::Figures() const {
+  return {.contexts = directory_.count(ipc::ObjectType::kContext),
+          .tensors = directory_.count(ipc::ObjectType::kTensor),
+          .graphs = directory_.count(ipc::ObjectType::kGraph),
+          .bindings = directory_.count(ipc::ObjectType::kBinding),
+          .device_bytes = quota_->used(),
+          .dispatches = metrics_.accepted(),
+          .dispatches_failed = metrics_.failed(),
+          .dispatches_in_flight = metrics_.in_flight(),
+          .latency_median_us = metrics_.latencies().Quantile(0.5),
+          .latency_p95_us = metrics_.latencies().Quantile(0.95)};
+}
 
 void Session::Run(const PolledSource& extra) {
   while (Step(extra, /*timeout_ms=*/-1)) {

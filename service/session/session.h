@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "base/client_figures.h"
 #include "base/result.h"
 #include "ipc/channel.h"
 #include "ipc/frame_stream.h"
 #include "ipc/messages.h"
 #include "service/session/handle_directory.h"
+#include "service/session/metrics.h"
 #include "service/session/outbox.h"
 #include "service/session/payload.h"
 #include "service/session/timeline_runner.h"
@@ -47,6 +49,9 @@ class Session {
   // One turn of that: waits for something to do, `timeout_ms` at most (-1: for ever), and does it.
   // false: it is over.
   bool Step(const PolledSource& extra, int timeout_ms);
+
+  // Thread-safe.
+  ClientFigures Figures() const;
 
  private:
   using Outcome = Result<void, BadMessage>;
@@ -92,6 +97,8 @@ class Session {
   ipc::FrameReader reader_;
   HandleDirectory directory_;
   std::shared_ptr<Arenas> arenas_;  // nullptr before Hello.
+  std::shared_ptr<DeviceQuota> quota_;
+  SessionMetrics metrics_;
   TimelineRunner timeline_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "service/passes/fusion/fusion_choice.h"
 #include "service/passes/strided_endpoints.h"
 #include "service/session/build_graph.h"
@@ -51,6 +52,19 @@ void CloseTimeline(ContextObject& context) {
   context.timeline = nullptr;
 }
 
+// The whole of it, and inside how long it waited for its turn and how long the device had it,
+// together with all that was submitted with it.
+void TraceDispatch(const DispatchesInFlight::Entry& entry, uint64_t submitted_ns, uint64_t end_ns,
+                   bool ok) {
+  if (!TraceOn() || submitted_ns == 0) return;
+  const uint64_t id = NewTraceId();
+  const TraceArgument arguments[] = {
+      {"graph", entry.graph}, {"kernels", entry.kernels}, {"failed", ok ? 0u : 1u}};
+  TraceAsync("dispatch", id, entry.accepted_ns, end_ns, arguments);
+  TraceAsync("queue", id, entry.accepted_ns, submitted_ns);
+  TraceAsync("run", id, submitted_ns, end_ns);
+}
+
 void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Error& error) {
   for (const auto& tensor : tensors) {
     if (tensor != nullptr && !tensor->constant) tensor->error = error;
@@ -60,10 +74,12 @@ void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Err
 }  // namespace
 
 TimelineRunner::TimelineRunner(std::vector<std::shared_ptr<Device>> devices,
-                               std::shared_ptr<DeviceQuota> quota, Outbox& outbox, bool has_threads)
+                               std::shared_ptr<DeviceQuota> quota, Outbox& outbox,
+                               SessionMetrics& metrics, bool has_threads)
     : devices_(std::move(devices)),
       quota_(std::move(quota)),
       outbox_(outbox),
+      metrics_(metrics),
       builds_("build", nullptr, has_threads),
       timeline_(
           "timeline", [this] { OnDrained(); }, has_threads) {}
@@ -111,16 +127,23 @@ void TimelineRunner::OnDrained() {
 // Hands the device what the context has recorded, and retires its tasks when that is done.
 void TimelineRunner::Submit(ContextObject& context) {
   uint32_t tasks = std::exchange(context.tasks_to_retire, 0);
+  uint32_t dispatches = std::exchange(context.dispatches_to_end, 0);
   bool has_work = std::exchange(context.has_unsubmitted_work, false);
   if (context.timeline == nullptr || !has_work) {
+    EndDispatches(context, dispatches, /*submitted_ns=*/0, /*ok=*/false);
     if (tasks > 0) outbox_.Retire(tasks);
     return;
   }
   const Device& device = *context.device;
-  Status status = context.timeline->Notify([this, tasks, &device](bool ok) {
+  TraceScope scope("submit");
+  scope.Add("dispatches", dispatches);
+  const uint64_t submitted_ns = MonotonicNs();
+  auto on_end = [this, tasks, dispatches, submitted_ns, &context, &device](bool ok) {
+    EndDispatches(context, dispatches, submitted_ns, ok);
     outbox_.Retire(tasks);
     if (!ok) EndIfLost(&device);
-  });
+  };
+  Status status = context.timeline->Notify(std::move(on_end));
   if (!status.ok()) {
     outbox_.Retire(tasks);
   } else {
@@ -133,6 +156,21 @@ void TimelineRunner::Submit(ContextObject& context) {
 // It costs the worker: one that starts anew has a device again.
 void TimelineRunner::EndIfLost(const Device* device) {
   if (device != nullptr && device->lost()) outbox_.End("the device is lost");
+}
+
+void TimelineRunner::EndDispatches(ContextObject& context, uint32_t count, uint64_t submitted_ns,
+                                   bool ok) {
+  if (count == 0) return;
+  const uint64_t now_ns = MonotonicNs();
+  for (uint32_t i = 0; i < count; ++i) {
+    const DispatchesInFlight::Entry entry = context.in_flight->Take();
+    TraceDispatch(entry, submitted_ns, now_ns, ok);
+    if (ok) {
+      metrics_.Complete((now_ns - entry.accepted_ns) / 1000);
+    } else {
+      metrics_.Fail();
+    }
+  }
 }
 
 void TimelineRunner::LoseContext(ContextObject& context, const Error& error) {
@@ -155,6 +193,7 @@ Status TimelineRunner::OpenContext(ContextObject& context) {
   context.device = ChooseDevice(devices_, context.options);
   if (context.device == nullptr) return NotSupportedError("no adapter can be used");
   TRY(FusionChoice::Parse(context.options.fusions));
+  context.in_flight = std::make_unique<DispatchesInFlight>();
   ASSIGN_OR_RETURN(context.timeline, Timeline::Create(context.device));
   return {};
 }
@@ -497,12 +536,19 @@ Status TimelineRunner::RunDispatch(BindingObject& binding) {
 }
 
 void TimelineRunner::Dispatch(std::shared_ptr<BindingObject> binding) {
-  Post(binding->context, [this, binding] {
+  metrics_.Accept();
+  Post(binding->context, [this, binding, accepted_ns = MonotonicNs()] {
+    TraceScope scope("record");
+    scope.Add("graph", binding->graph->handle.index);
     Status status = RunDispatch(*binding);
     if (!status.ok()) {
+      metrics_.Fail();
       Poison(binding->outputs, std::move(status).error().AddContext("dispatching the graph"));
       return;
     }
+    const GraphObject& graph = *binding->graph;
+    binding->context->in_flight->Add({accepted_ns, graph.handle.index, graph.kernel_count});
+    ++binding->context->dispatches_to_end;
     // A dispatch writes its outputs whole.
     for (const auto& tensor : binding->outputs) tensor->error.reset();
   });

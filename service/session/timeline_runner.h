@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "ipc/messages.h"
+#include "service/session/metrics.h"
 #include "service/session/objects.h"
 #include "service/session/outbox.h"
 #include "service/session/payload.h"
@@ -30,7 +31,7 @@ class TimelineRunner {
   // `devices`: those that contexts may be made on, in order of preference.
   // Without threads of its own, it works inside RunPending.
   TimelineRunner(std::vector<std::shared_ptr<Device>> devices, std::shared_ptr<DeviceQuota> quota,
-                 Outbox& outbox, bool has_threads = true);
+                 Outbox& outbox, SessionMetrics& metrics, bool has_threads = true);
   // Drops what waits, and returns when no thread of it runs any more: a build ends before its next
   // pipeline.
   ~TimelineRunner();
@@ -67,6 +68,8 @@ class TimelineRunner {
   void Post(std::shared_ptr<ContextObject> context, Task task);
   void OnDrained();
   void Submit(ContextObject& context);
+  // The oldest `count` dispatches of the context have ended.
+  void EndDispatches(ContextObject& context, uint32_t count, uint64_t submitted_ns, bool ok);
   void LoseContext(ContextObject& context, const Error& error);
   // Thread-safe. nullptr: there is none.
   void EndIfLost(const Device* device);
@@ -82,6 +85,7 @@ class TimelineRunner {
   std::vector<std::shared_ptr<Device>> devices_;
   std::shared_ptr<DeviceQuota> quota_;
   Outbox& outbox_;
+  SessionMetrics& metrics_;
 
   // Timeline thread.
   std::vector<std::weak_ptr<ContextObject>> contexts_;

@@ -4,12 +4,17 @@
 
 #include <utility>
 
+#include "base/trace.h"
+
 namespace webnnd::service {
 
 WorkQueue::WorkQueue(const std::string& name, Task on_drained, bool has_thread)
     : on_drained_(std::move(on_drained)), has_thread_(has_thread) {
   if (!has_thread_) return;
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this, name] {
+    TraceThreadName(name);
+    Run();
+  });
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 

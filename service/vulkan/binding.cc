@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/trace.h"
 #include "service/vulkan/binding_impl.h"
 #include "service/vulkan/commands.h"
 #include "service/vulkan/vk_try.h"
@@ -28,6 +29,7 @@ Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable> exe
 
 Status BindingImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
                             const std::vector<std::shared_ptr<Buffer>>& outputs) {
+  TraceScope scope("bind");
   const Plan& plan = executable_->plan();
   ASSIGN_OR_RETURN(inputs_, Adopt(inputs, plan.input_bytes));
   ASSIGN_OR_RETURN(outputs_, Adopt(outputs, plan.output_bytes));

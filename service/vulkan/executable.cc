@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/trace.h"
 #include "service/vulkan/executable_impl.h"
 
 namespace webnnd::service {
@@ -138,6 +139,8 @@ Status Executable::WarmUp(Device& device, const Plan& plan, const std::atomic<bo
 }
 
 Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {
+  TraceScope scope("pipelines");
+  scope.Add("kernels", plan_.calls.size());
   for (const KernelCall& call : plan_.calls) {
     if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
     Result<std::shared_ptr<Pipeline>> pipeline =

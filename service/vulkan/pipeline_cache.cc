@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/trace.h"
 #include "service/vulkan/commands.h"
 #include "service/vulkan/vk_try.h"
 #include "shaders/shader_table.h"
@@ -68,7 +69,10 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
     TRY(MakeRoom());
     pipelines_.emplace(key, nullptr);
   }
+  TraceScope scope("compile a pipeline");
+  scope.Add("shader", static_cast<uint64_t>(key.shader));
   Result<std::shared_ptr<Pipeline>> pipeline = Build(key, parameters);
+  scope.End();
   {
     std::lock_guard lock(mutex_);
     if (pipeline.ok()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/trace.h"
 #include "service/passes/fusion/elementwise_chain.h"
 #include "service/passes/fusion/patterns.h"
 #include "service/passes/fusion/simplify.h"
@@ -186,6 +187,7 @@ class Pass {
 }  // namespace
 
 void Fuse(Graph& graph, const FusionChoice& choice) {
+  TraceScope scope("fuse");
   for (const Row& row : kPatterns) Pass(graph, choice).Run(row);
   Simplify(graph);
   if (choice.Allows(ElementwiseChain())) FuseElementwise(graph);
