@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "ipc/channel.h"
@@ -19,6 +20,7 @@
 #include "service/broker/socket.h"
 #include "service/sandbox/policy.h"
 #include "service/session/session.h"
+#include "service/stats_command.h"
 #include "service/vulkan/open_devices.h"
 #include "service/worker/worker.h"
 
@@ -33,6 +35,7 @@ constexpr char kHelp[] =
 usage:
   webnnd serve --socket PATH [options]   listens on a Unix socket (mode 0600)
   webnnd serve --fd N [options]          serves a socket that the parent process hands over
+  webnnd stats --socket PATH [--json]    shows a daemon's clients, memory and latencies
   webnnd devices [options]               lists the Vulkan adapters that --device can name
   webnnd --help | --version
 
@@ -41,6 +44,11 @@ options of serve:
   --fd N                   a connected or a listening Unix stream socket; may be repeated.
                            Sockets from systemd (LISTEN_FDS) are taken without being named.
   --device N               an adapter that workers may use; may be repeated; default: all
+  --isolation NAME         process (default): a worker for each client; shared: one for all,
+                           for machines short of memory; it keeps clients apart less well
+  --workers-max N          clients served at once; the others wait (default: 64)
+  --stats-socket PATH      where `webnnd stats` asks (default with --socket: PATH.stats)
+  --trace DIR              each worker writes DIR/worker-N.json, a trace for Perfetto
   --no-warm-spare          starts each worker only when a client comes
   --validation             switches Vulkan's validation layers on
   --disable-feature NAME   does without a feature of the device; may be repeated
@@ -83,13 +91,23 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
     options.warm_spare = false;
     return size_t{1};
   }
-  INVALID_IF(name != "--socket" && name != "--fd", "the option is unknown ({}); see --help", name);
+  INVALID_IF(name != "--socket" && name != "--fd" && name != "--stats-socket" &&
+                 name != "--trace" && name != "--workers-max",
+             "the option is unknown ({}); see --help", name);
   INVALID_IF(at + 1 >= arguments.size(), "the option needs a value ({})", name);
   const std::string& value = arguments[at + 1];
   if (name == "--socket") {
     INVALID_IF(!options.socket_path.empty(), "--socket is given twice ({})", value);
     INVALID_IF(value.empty(), "the path of the socket is empty");
     options.socket_path = value;
+  } else if (name == "--stats-socket") {
+    options.stats_path = value;
+  } else if (name == "--trace") {
+    INVALID_IF(value.empty(), "the directory of the trace is empty");
+    options.trace_directory = value;
+  } else if (name == "--workers-max") {
+    ASSIGN_OR_RETURN(options.workers_max, ParseNumber(name, value, limits::kWorkersMax));
+    INVALID_IF(options.workers_max == 0, "without a worker no client is served ({})", value);
   } else {
     ASSIGN_OR_RETURN(uint32_t number, ParseNumber(name, value, kDescriptorMax));
     INVALID_IF(number <= STDERR_FILENO, "a socket cannot be a standard stream ({})", number);
@@ -112,6 +130,9 @@ Result<BrokerOptions> ParseServeOptions(Arguments arguments) {
   }
   INVALID_IF(options.socket_path.empty() && options.listening.empty() && options.connected.empty(),
              "serve needs --socket PATH or --fd N");
+  if (options.stats_path.empty() && !options.socket_path.empty()) {
+    options.stats_path = StatsPathOf(options.socket_path);
+  }
   return options;
 }
 
@@ -131,13 +152,14 @@ DeviceOptions MakeDeviceOptions(const WorkerOptions& options) {
   return {.validation = options.validation, .disabled_features = options.disabled_features};
 }
 
-void ServeClient(std::vector<std::shared_ptr<Device>> devices, UniqueFd client,
-                 ControlLink& control) {
+void ServeClient(std::vector<std::shared_ptr<Device>> devices, UniqueFd client, ClientLink& link) {
   auto channel = ipc::MakeSocketChannel(std::move(client));
   if (!channel.ok()) return LogError("{}", channel.error().ToString());
   auto session = Session::Create(std::move(*channel), {.devices = std::move(devices)});
   if (!session.ok()) return LogError("{}", session.error().ToString());
-  (*session)->Run({control.descriptor(), [&control] { return control.OnReadable(); }});
+  link.ReportWith([&session] { return (*session)->Figures(); });
+  (*session)->Run({link.descriptor(), [&link] { return link.OnReadable(); }});
+  link.ReportWith(nullptr);
 }
 
 // Everything that a worker does for its client is plugged in here.
@@ -149,9 +171,13 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, MakeDeviceOptions(options)));
         return {};
       },
-      .serve = [devices](
-                   UniqueFd client,
-                   ControlLink& control) { ServeClient(*devices, std::move(client), control); },
+      .serve = [devices](UniqueFd client,
+                         ClientLink& link) { ServeClient(*devices, std::move(client), link); },
+      .is_usable =
+          [devices] {
+            return std::none_of(devices->begin(), devices->end(),
+                                [](const auto& device) { return device->lost(); });
+          },
       .gpu_is_open = [devices,
                       is_gpu] { return std::any_of(devices->begin(), devices->end(), is_gpu); },
   };
@@ -162,6 +188,16 @@ int Work(Arguments arguments) {
   Result<WorkerOptions> options = ParseWorkerOptions(arguments);
   if (!options.ok()) _exit(Complain(options.error()));
   _exit(RunWorker(*options, MakeWorkerHooks(*options)));
+}
+
+int PrintStats(Arguments arguments) {
+  Result<std::string> text = RunStats(arguments);
+  if (text.ok()) {
+    std::fputs(text->c_str(), stdout);
+    return 0;
+  }
+  std::fprintf(stderr, "webnnd: %s\n", text.error().ToString().c_str());
+  return text.error().cause() == Cause::kValidation ? 2 : 1;
 }
 
 struct DevicesOptions {
@@ -244,6 +280,7 @@ int Main(Arguments arguments) {
     return 0;
   }
   if (command == "serve") return Serve(arguments.subspan(1));
+  if (command == "stats") return PrintStats(arguments.subspan(1));
   if (command == "devices") return PrintDevices(arguments.subspan(1));
   if (command == "worker") return Work(arguments.subspan(1));
   return Complain(ValidationError("the command is unknown ({}); see --help", command));

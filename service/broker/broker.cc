@@ -1,9 +1,11 @@
 #include "service/broker/broker.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "service/broker/socket.h"
+#include "service/broker/stats.h"
 #include "service/broker/worker_process.h"
 
 namespace webnnd::service {
@@ -25,6 +28,9 @@ namespace {
 
 // Pause in accepting when the process is out of descriptors: the listener stays readable.
 constexpr int64_t kAcceptPauseMs = 100;
+// No further worker is started when less memory is left: three times what one takes whose client
+// has done nothing.
+constexpr uint64_t kMemoryLeftMin = 256ull << 20;
 
 int64_t NowMs() {
   timespec now;
@@ -33,7 +39,18 @@ int64_t NowMs() {
 }
 
 // What an epoll event is about.
-enum class Source : uint32_t { kSignal, kListener, kControl, kPidfd };
+enum class Source : uint32_t { kSignal, kListener, kStats, kClient, kControl, kPidfd };
+
+Peer PeerOf(const UniqueFd& client) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  Peer peer{.since_ms = NowMs()};
+  if (getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0) {
+    peer.pid = credentials.pid;
+    peer.uid = credentials.uid;
+  }
+  return peer;
+}
 
 class Broker final : public WorkerActions {
  public:
@@ -45,13 +62,15 @@ class Broker final : public WorkerActions {
   Status Open();
   Status BlockSignals();
   Status Listen();
-  Status Watch(int fd, Source source, uint32_t id);
+  void ListenForStats();
+  Status Watch(int fd, Source source, uint32_t id, uint32_t events = EPOLLIN);
   void Unwatch(int fd);
   Status Step();
 
   void OnEvent(Source source, uint32_t id);
   void OnSignal();
   void OnListener(uint32_t index);
+  void OnStats();
   void OnControl(uint32_t id);
   void OnWorkerEnd(uint32_t id);
 
@@ -61,17 +80,23 @@ class Broker final : public WorkerActions {
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client) override;
+  void OnLeft(uint32_t client) override { peers_.erase(client); }
+  bool HasMemory() override;
 
   void Admit(UniqueFd client);
   void PauseAccepting();
   void ResumeAccepting();
   void StopWorkers();
+  // An invalid descriptor, and a line in the log, where there is none.
+  UniqueFd OpenTraceFile(uint32_t worker) const;
+  Stats CollectStats() const;
 
   bool Listens() const { return socket_file_ || !options_.listening.empty(); }
   int TimeoutMs() const;
 
   BrokerOptions options_;
   std::optional<SocketFile> socket_file_;
+  std::optional<SocketFile> stats_file_;
   UniqueFd epoll_;
   UniqueFd signals_;
   std::vector<int> listeners_;
@@ -79,8 +104,12 @@ class Broker final : public WorkerActions {
   std::map<uint32_t, WorkerProcess> workers_;
   // Accepted, and no worker has them yet.
   std::map<uint32_t, UniqueFd> clients_;
+  // Of all clients, those that wait and those that are served.
+  std::map<uint32_t, Peer> peers_;
   uint32_t last_client_ = 0;
   int64_t accept_again_ms_ = 0;
+  const int64_t started_ms_ = NowMs();
+  bool memory_is_short_ = false;
   bool accepting_ = true;
   bool stopping_ = false;
 };
@@ -102,7 +131,20 @@ Status Broker::Open() {
         "there is NO SANDBOX (--no-sandbox): a client that takes over its worker can do all "
         "that this user can");
   }
-  pool_.emplace(WorkerPool::Options{.warm_spare = options_.warm_spare && Listens()}, *this);
+  if (options_.worker.shared) {
+    LogWarning(
+        "all clients share one worker (--isolation shared): nothing but its code is between "
+        "them, and what kills it ends all");
+  }
+  if (const std::string& directory = options_.trace_directory; !directory.empty()) {
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      return ErrnoError(fmt::format("making {}", directory));
+    }
+  }
+  pool_.emplace(WorkerPool::Options{.warm_spare = options_.warm_spare && Listens(),
+                                    .workers_max = options_.workers_max,
+                                    .shared = options_.worker.shared},
+                *this);
   for (UniqueFd& client : std::exchange(options_.connected, {})) Admit(std::move(client));
   return {};
 }
@@ -127,6 +169,7 @@ Status Broker::Listen() {
     listeners_.push_back(socket_file_->descriptor());
     LogInfo("listening ({})", options_.socket_path);
   }
+  if (!options_.stats_path.empty()) ListenForStats();
   for (const UniqueFd& fd : options_.listening) listeners_.push_back(fd.get());
   for (size_t i = 0; i < listeners_.size(); ++i) {
     TRY(Watch(listeners_[i], Source::kListener, static_cast<uint32_t>(i)));
@@ -136,9 +179,18 @@ Status Broker::Listen() {
   return {};
 }
 
-Status Broker::Watch(int fd, Source source, uint32_t id) {
+// Serving does not depend on it.
+void Broker::ListenForStats() {
+  Result<SocketFile> file = SocketFile::Listen(options_.stats_path);
+  if (!file.ok()) return LogWarning("there are no stats: {}", file.error().ToString());
+  stats_file_.emplace(*std::move(file));
+  Status watched = Watch(stats_file_->descriptor(), Source::kStats, 0);
+  if (!watched.ok()) LogWarning("there are no stats: {}", watched.error().ToString());
+}
+
+Status Broker::Watch(int fd, Source source, uint32_t id, uint32_t events) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.u64 = uint64_t{static_cast<uint32_t>(source)} << 32 | id;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return ErrnoError("epoll_ctl");
   return {};
@@ -171,6 +223,10 @@ void Broker::OnEvent(Source source, uint32_t id) {
       return OnSignal();
     case Source::kListener:
       return OnListener(id);
+    case Source::kStats:
+      return OnStats();
+    case Source::kClient:
+      return pool_->OnClientLeft(id);
     case Source::kControl:
       return OnControl(id);
     case Source::kPidfd:
@@ -201,6 +257,48 @@ void Broker::OnListener(uint32_t index) {
   Admit(std::move(client));
 }
 
+// Who asks is answered at once, or not at all: nothing is kept of it.
+void Broker::OnStats() {
+  UniqueFd asker(
+      accept4(stats_file_->descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!asker.valid() || !PeerIsTrusted(asker.get())) return;
+  const std::string line = ToJson(CollectStats());
+  const ssize_t sent = send(asker.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent != static_cast<ssize_t>(line.size())) LogWarning("stats are not sent whole ({})", sent);
+}
+
+Stats Broker::CollectStats() const {
+  const int64_t now_ms = NowMs();
+  Stats stats{.pid = getpid(),
+              .age_ms = now_ms - started_ms_,
+              .shared = options_.worker.shared,
+              .waiting = pool_->waiting(),
+              .counters = pool_->counters()};
+  for (const auto& [id, worker] : workers_) {
+    stats.workers.push_back({id, worker.pid(),
+                             pool_->StateOf(id).value_or(WorkerPool::State::kDying),
+                             ResidentBytes(worker.pid())});
+  }
+  for (const WorkerPool::ServedClient& served : pool_->Served()) {
+    const auto worker = workers_.find(served.worker);
+    const auto peer = peers_.find(served.client);
+    if (worker == workers_.end() || peer == peers_.end()) continue;
+    stats.clients.push_back(
+        {served, peer->second, worker->second.pid(), now_ms - peer->second.since_ms});
+  }
+  return stats;
+}
+
+bool Broker::HasMemory() {
+  const uint64_t available = AvailableMemoryBytes();
+  const bool is_short = available < kMemoryLeftMin;
+  if (is_short && !memory_is_short_) {
+    LogWarning("no worker is started while memory is short ({} bytes are left)", available);
+  }
+  memory_is_short_ = is_short;
+  return !is_short;
+}
+
 void Broker::PauseAccepting() {
   for (int listener : listeners_) Unwatch(listener);
   accepting_ = false;
@@ -216,6 +314,10 @@ void Broker::ResumeAccepting() {
 
 void Broker::Admit(UniqueFd client) {
   uint32_t id = ++last_client_;
+  // Who leaves while it waits must not take anybody's turn.
+  Status watched = Watch(client.get(), Source::kClient, id, EPOLLRDHUP);
+  if (!watched.ok()) LogWarning("a client is not watched: {}", watched.error().message());
+  peers_.emplace(id, PeerOf(client));
   clients_.emplace(id, std::move(client));
   pool_->OnClient(id);
 }
@@ -224,7 +326,7 @@ void Broker::OnControl(uint32_t id) {
   auto found = workers_.find(id);
   if (found == workers_.end()) return;
   // Room for one byte more, so that a longer packet is noticed.
-  std::byte bytes[sizeof(ControlMessage) + 1];
+  std::byte bytes[sizeof(ReportMessage) + 1];
   std::span<std::byte> packet = bytes;
   switch (found->second.Receive(packet)) {
     case WorkerProcess::Received::kPacket:
@@ -259,15 +361,37 @@ Status Broker::Start(uint32_t id) {
     started.Reap(failed);
     return std::move(watched).error().AddContext("watching the worker");
   }
+  if (UniqueFd trace = OpenTraceFile(id); trace.valid()) {
+    Status sent = started.SendTraceFile(trace);
+    if (!sent.ok()) LogWarning("worker {} writes no trace: {}", id, sent.error().message());
+  }
   workers_.emplace(id, std::move(started));
   return {};
+}
+
+UniqueFd Broker::OpenTraceFile(uint32_t worker) const {
+  if (options_.trace_directory.empty()) return UniqueFd();
+  const std::string path = fmt::format("{}/worker-{}.json", options_.trace_directory, worker);
+  // A file of its own: a worker that is taken over spoils no other's.
+  UniqueFd file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid())
+    LogWarning("worker {} writes no trace: {}", worker, ErrnoError(path).message());
+  return file;
 }
 
 void Broker::Ping(uint32_t id, uint32_t sequence) { workers_.at(id).Ping(sequence); }
 
 Status Broker::Serve(uint32_t id, uint32_t client) {
   auto found = clients_.find(client);
-  TRY(workers_.at(id).Serve(found->second));
+  const int fd = found->second.get();
+  // While it is ours: closing it would not end the watch, for the worker has it too.
+  Unwatch(fd);
+  Status served = workers_.at(id).Serve(client, found->second);
+  if (!served.ok()) {
+    (void)Watch(fd, Source::kClient, client, EPOLLRDHUP).ok();
+    return served;
+  }
   clients_.erase(found);
   return {};
 }
@@ -278,7 +402,10 @@ void Broker::Kill(uint32_t id) {
   worker.Kill();
 }
 
-void Broker::TurnAway(uint32_t client) { clients_.erase(client); }
+void Broker::TurnAway(uint32_t client) {
+  clients_.erase(client);
+  peers_.erase(client);
+}
 
 void Broker::StopWorkers() {
   for (auto& [id, worker] : workers_) worker.Kill();

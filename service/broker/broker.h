@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "service/broker/worker_pool.h"
@@ -15,6 +16,14 @@ namespace webnnd::service {
 struct BrokerOptions {
   // Listens here; empty: only on the descriptors below.
   std::string socket_path;
+  // Answers every connection here with one line of JSON (stats.h), and closes it; empty: nobody
+  // is told. Peer credentials are checked as for clients.
+  std::string stats_path;
+  // Each worker writes worker-ID.json there, a trace for Perfetto; empty: none. Made when missing.
+  std::string trace_directory;
+  // How many workers may have clients; the clients beyond wait for their turn, as they do while
+  // memory is short.
+  size_t workers_max = limits::kWorkersMax;
   // Clients already connected (`--fd`, systemd with Accept=yes). Whoever handed them over vouches
   // for them.
   std::vector<UniqueFd> connected;

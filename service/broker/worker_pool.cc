@@ -13,6 +13,10 @@ namespace {
 // Pause after the first worker that fails to start; doubled for each further one.
 constexpr int64_t kBackOffFirstMs = 100;
 constexpr int64_t kBackOffMaxMs = 5000;
+// More at once would only slow each other down, and those that serve.
+constexpr size_t kStartingMax = 4;
+// When memory is short, how long until it is looked at again.
+constexpr int64_t kMemoryPauseMs = 250;
 
 }  // namespace
 
@@ -31,11 +35,16 @@ int64_t WorkerPool::Worker::deadline_ms() const {
 }
 
 void WorkerPool::OnClient(uint32_t client) {
-  if (waiting_.size() + Count(State::kServing) >= options_.clients_max) {
-    LogWarning("a client is turned away: all workers are taken ({})", options_.clients_max);
+  if (waiting_.size() >= options_.waiting_max) {
+    LogWarning("a client is turned away: too many wait ({})", options_.waiting_max);
+    ++counters_.clients_turned_away;
     return actions_.TurnAway(client);
   }
   waiting_.push_back(client);
+}
+
+void WorkerPool::OnClientLeft(uint32_t client) {
+  if (std::erase(waiting_, client) > 0) actions_.TurnAway(client);
 }
 
 void WorkerPool::OnPacket(uint32_t id, std::span<const std::byte> packet, int64_t now_ms) {
@@ -47,6 +56,7 @@ void WorkerPool::OnPacket(uint32_t id, std::span<const std::byte> packet, int64_
 
 Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet,
                           int64_t now_ms) {
+  if (packet.size() == sizeof(ReportMessage)) return HandleReport(worker, packet);
   ControlMessage message;
   if (packet.size() != sizeof message) {
     return InternalError("the worker's message has another size ({})", packet.size());
@@ -63,10 +73,35 @@ Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte
   if (message.type == ControlType::kPong && worker.unanswered_since_ms &&
       message.sequence == worker.sequence) {
     worker.unanswered_since_ms.reset();
+    worker.reports_left = 0;
     return {};
   }
+  if (message.type == ControlType::kGone && HandleGone(worker, message.sequence)) return {};
   return InternalError("the worker's message is not expected (type {}, sequence {})",
                        static_cast<uint32_t>(message.type), message.sequence);
+}
+
+// One for each client and ping, so that a worker cannot keep the broker busy.
+Status WorkerPool::HandleReport(Worker& worker, std::span<const std::byte> packet) {
+  ReportMessage report;
+  std::memcpy(&report, packet.data(), sizeof report);
+  auto client = worker.clients.find(report.header.sequence);
+  if (report.header.type != ControlType::kReport || worker.reports_left == 0 ||
+      client == worker.clients.end()) {
+    return InternalError("the worker's report is not expected (type {}, client {})",
+                         static_cast<uint32_t>(report.header.type), report.header.sequence);
+  }
+  --worker.reports_left;
+  client->second = report.figures;
+  return {};
+}
+
+bool WorkerPool::HandleGone(Worker& worker, uint32_t client) {
+  // Elsewhere the worker leaves with its client.
+  if (!options_.shared || worker.clients.erase(client) == 0) return false;
+  if (worker.clients.empty()) worker.state = State::kReady;
+  actions_.OnLeft(client);
+  return true;
 }
 
 void WorkerPool::Kill(uint32_t id, Worker& worker, const Error& reason, int64_t now_ms) {
@@ -80,6 +115,8 @@ void WorkerPool::OnEnd(uint32_t id, bool failed, std::string_view how, int64_t n
   auto found = workers_.find(id);
   if (found == workers_.end()) return;
   State state = found->second.state;
+  if (failed || state == State::kDying || state == State::kStarting) ++counters_.workers_failed;
+  for (const auto& [client, figures] : found->second.clients) actions_.OnLeft(client);
   if (failed && state != State::kDying) {
     LogWarning("worker {} {}", id, how);
   } else {
@@ -88,15 +125,18 @@ void WorkerPool::OnEnd(uint32_t id, bool failed, std::string_view how, int64_t n
   workers_.erase(found);
   if (state == State::kStarting) OnStartFailure(now_ms);
   // A spare that dies while it waits must not be replaced in a tight loop.
-  if (state == State::kReady) no_start_before_ms_ = now_ms + kBackOffFirstMs;
+  if (state == State::kReady) PauseStarts(spare_ends_++, now_ms);
+}
+
+void WorkerPool::PauseStarts(int failures, int64_t now_ms) {
+  no_start_before_ms_ = now_ms + std::min(kBackOffMaxMs, kBackOffFirstMs << std::min(failures, 10));
 }
 
 void WorkerPool::OnStartFailure(int64_t now_ms) {
-  int64_t pause = std::min(kBackOffMaxMs, kBackOffFirstMs << std::min(start_failures_, 10));
-  ++start_failures_;
-  no_start_before_ms_ = now_ms + pause;
+  PauseStarts(start_failures_++, now_ms);
   if (start_failures_ < kWorkerStartAttempts || waiting_.empty()) return;
   LogError("clients that wait are turned away ({}): no worker starts", waiting_.size());
+  counters_.clients_turned_away += waiting_.size();
   for (uint32_t client : std::exchange(waiting_, {})) actions_.TurnAway(client);
 }
 
@@ -116,6 +156,7 @@ Status WorkerPool::OnTimer(uint32_t id, Worker& worker, int64_t now_ms) {
     return DeviceLostError("the worker is silent ({} ms)", now_ms - *worker.unanswered_since_ms);
   }
   actions_.Ping(id, ++worker.sequence);
+  worker.reports_left = worker.clients.size();
   worker.unanswered_since_ms = now_ms;
   worker.next_ping_ms = now_ms + limits::kHeartbeatIntervalMs;
   return {};
@@ -126,29 +167,51 @@ void WorkerPool::Settle(int64_t now_ms) {
   StartWorkers(now_ms);
 }
 
+bool WorkerPool::HasRoom(const Worker& worker) const {
+  if (worker.state == State::kReady) return true;
+  return options_.shared && worker.state == State::kServing &&
+         worker.clients.size() < limits::kClientsPerSharedWorkerMax;
+}
+
 void WorkerPool::MatchClients(int64_t now_ms) {
   for (auto& [id, worker] : workers_) {
-    if (waiting_.empty()) return;
-    if (worker.state != State::kReady) continue;
-    if (Status status = actions_.Serve(id, waiting_.front()); !status.ok()) {
-      Kill(id, worker, status.error(), now_ms);
-      continue;
+    while (!waiting_.empty() && HasRoom(worker)) {
+      // The spare is not taken in excess of what may serve.
+      if (worker.state == State::kReady && Count(State::kServing) >= options_.workers_max) return;
+      const uint32_t client = waiting_.front();
+      if (Status status = actions_.Serve(id, client); !status.ok()) {
+        Kill(id, worker, status.error(), now_ms);
+        break;
+      }
+      worker.state = State::kServing;
+      worker.clients.emplace(client, ClientFigures());
+      waiting_.pop_front();
+      spare_ends_ = 0;
+      ++counters_.clients_served;
+      LogInfo("worker {} has client {}", id, client);
     }
-    worker.state = State::kServing;
-    waiting_.pop_front();
-    LogInfo("worker {} has a client", id);
   }
 }
 
-void WorkerPool::StartWorkers(int64_t now_ms) {
-  bool room = Count(State::kServing) < options_.clients_max;
+// Beside those that serve.
+size_t WorkerPool::WantedWorkers() const {
+  const size_t serving = Count(State::kServing);
+  if (options_.shared && serving > 0) return 0;
+  if (serving >= options_.workers_max) return 0;
   // A spare must not compete with a worker that somebody waits for.
-  size_t spare = options_.warm_spare && room ? 1 : 0;
-  size_t wanted = waiting_.empty() ? spare : waiting_.size();
-  size_t idle = Count(State::kStarting) + Count(State::kReady);
-  while (idle < wanted && now_ms >= no_start_before_ms_) {
+  if (waiting_.empty()) return options_.warm_spare ? 1 : 0;
+  return options_.shared ? 1 : std::min(waiting_.size(), options_.workers_max - serving);
+}
+
+void WorkerPool::StartWorkers(int64_t now_ms) {
+  const size_t wanted = WantedWorkers();
+  while (Count(State::kStarting) + Count(State::kReady) < wanted &&
+         Count(State::kStarting) < kStartingMax && now_ms >= no_start_before_ms_) {
+    if (!workers_.empty() && !actions_.HasMemory()) {
+      no_start_before_ms_ = now_ms + kMemoryPauseMs;
+      return;
+    }
     StartWorker(now_ms);
-    ++idle;
   }
 }
 
@@ -157,9 +220,25 @@ void WorkerPool::StartWorker(int64_t now_ms) {
   Status started = actions_.Start(id);
   if (!started.ok()) {
     LogError("worker {} does not start: {}", id, started.error().ToString());
+    ++counters_.workers_failed;
     return OnStartFailure(now_ms);
   }
+  ++counters_.workers_started;
   workers_.emplace(id, Worker{.started_ms = now_ms});
+}
+
+std::vector<WorkerPool::ServedClient> WorkerPool::Served() const {
+  std::vector<ServedClient> served;
+  for (const auto& [id, worker] : workers_) {
+    for (const auto& [client, figures] : worker.clients) served.push_back({client, id, figures});
+  }
+  return served;
+}
+
+std::optional<WorkerPool::State> WorkerPool::StateOf(uint32_t id) const {
+  auto found = workers_.find(id);
+  if (found == workers_.end()) return std::nullopt;
+  return found->second.state;
 }
 
 size_t WorkerPool::Count(State state) const {

@@ -9,7 +9,9 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "base/client_figures.h"
 #include "base/limits.h"
 #include "base/result.h"
 
@@ -33,6 +35,10 @@ class WorkerActions {
   virtual void Kill(uint32_t id) = 0;
   // Closes the connection of a client that no worker has.
   virtual void TurnAway(uint32_t client) = 0;
+  // A worker that had the client has it no more.
+  virtual void OnLeft(uint32_t /*client*/) {}
+  // Whether the machine has memory for one more worker. The first is started in any case.
+  virtual bool HasMemory() { return true; }
 };
 
 // The broker's decisions, without a system call: events and the time come in, actions go out, so
@@ -42,13 +48,18 @@ class WorkerPool {
   struct Options {
     // Keeps one worker ready that nobody waits for yet.
     bool warm_spare = true;
-    size_t clients_max = limits::kWorkersMax;  // Served or waiting.
+    // With a client; the spare is one more.
+    size_t workers_max = limits::kWorkersMax;
+    // Clients for which there is no worker yet.
+    size_t waiting_max = limits::kClientsWaitingMax;
+    // One worker has all clients, up to limits::kClientsPerSharedWorkerMax; the others wait.
+    bool shared = false;
   };
 
   enum class State : uint8_t {
     kStarting,  // has not said that it is ready
     kReady,     // waits for a client
-    kServing,   // has one
+    kServing,   // has one, or several
     kDying,     // was killed, and its end has not come
   };
 
@@ -57,6 +68,8 @@ class WorkerPool {
 
   // A client is there: it is served, waits, or is turned away.
   void OnClient(uint32_t client);
+  // A client that waits has left.
+  void OnClientLeft(uint32_t client);
   // One packet of a worker's.
   void OnPacket(uint32_t id, std::span<const std::byte> packet, int64_t now_ms);
   // The process is gone; `how` for the log.
@@ -69,6 +82,23 @@ class WorkerPool {
 
   // When OnTimers or Settle has something to do without an event; INT64_MAX: never.
   int64_t deadline_ms(int64_t now_ms) const;
+
+  struct Counters {
+    uint64_t clients_served = 0;
+    uint64_t clients_turned_away = 0;
+    uint64_t workers_started = 0;
+    // Did not start, were killed, or ended otherwise than well.
+    uint64_t workers_failed = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+  struct ServedClient {
+    uint32_t client;
+    uint32_t worker;
+    ClientFigures figures;  // As the worker said last.
+  };
+  std::vector<ServedClient> Served() const;
+  std::optional<State> StateOf(uint32_t id) const;
 
   size_t Count(State state) const;
   size_t size() const { return workers_.size(); }
@@ -86,18 +116,27 @@ class WorkerPool {
     // The oldest ping without an answer, and when the next one is due.
     std::optional<int64_t> unanswered_since_ms;
     int64_t next_ping_ms = 0;
+    std::map<uint32_t, ClientFigures> clients;
+    // How many reports may come before the pong.
+    size_t reports_left = 0;
 
     // When OnTimer is next due.
     int64_t deadline_ms() const;
   };
 
   Status Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet, int64_t now_ms);
+  Status HandleReport(Worker& worker, std::span<const std::byte> packet);
+  bool HandleGone(Worker& worker, uint32_t client);
   // An error says why the worker has to go: it is silent, or not ready in time.
   Status OnTimer(uint32_t id, Worker& worker, int64_t now_ms);
+  bool HasRoom(const Worker& worker) const;
+  size_t WantedWorkers() const;
   void MatchClients(int64_t now_ms);
   void StartWorkers(int64_t now_ms);
   void StartWorker(int64_t now_ms);
   void OnStartFailure(int64_t now_ms);
+  // Longer for each of the `failures` before.
+  void PauseStarts(int failures, int64_t now_ms);
   void Kill(uint32_t id, Worker& worker, const Error& reason, int64_t now_ms);
 
   const Options options_;
@@ -107,7 +146,9 @@ class WorkerPool {
   std::deque<uint32_t> waiting_;
   uint32_t last_id_ = 0;
   int start_failures_ = 0;  // In a row.
+  int spare_ends_ = 0;      // Since a worker last got a client.
   bool ever_ready_ = false;
+  Counters counters_;
   int64_t no_start_before_ms_ = 0;
 };
 

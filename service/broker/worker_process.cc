@@ -91,9 +91,8 @@ void WorkerProcess::Ping(uint32_t sequence) {
   (void)send(control_.get(), &ping, sizeof ping, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-Status WorkerProcess::Serve(UniqueFd& client) {
-  ControlMessage message{.type = ControlType::kServe};
-  iovec part{&message, sizeof message};
+Status WorkerProcess::Send(const ControlMessage& message, int descriptor) {
+  iovec part{const_cast<ControlMessage*>(&message), sizeof message};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
   msghdr header{};
   header.msg_iov = &part;
@@ -104,15 +103,23 @@ Status WorkerProcess::Serve(UniqueFd& client) {
   control->cmsg_level = SOL_SOCKET;
   control->cmsg_type = SCM_RIGHTS;
   control->cmsg_len = CMSG_LEN(sizeof(int));
-  int fd = client.get();
-  std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
+  std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
   ssize_t sent;
   do {
     sent = sendmsg(control_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
-  if (sent != sizeof message) return ErrnoError("handing a client to the worker");
+  if (sent != sizeof message) return ErrnoError("handing a descriptor to the worker");
+  return {};
+}
+
+Status WorkerProcess::Serve(uint32_t number, UniqueFd& client) {
+  TRY(Send({.type = ControlType::kServe, .sequence = number}, client.get()));
   client.Reset();
   return {};
+}
+
+Status WorkerProcess::SendTraceFile(const UniqueFd& file) {
+  return Send({.type = ControlType::kTrace}, file.get());
 }
 
 void WorkerProcess::Kill() {

@@ -33,7 +33,10 @@ class WorkerProcess {
 
   // Hands the client over. Our copy of its socket is closed on success, so that the client sees
   // the end of the stream as soon as the worker dies; on failure `client` is kept.
-  Status Serve(UniqueFd& client);
+  Status Serve(uint32_t number, UniqueFd& client);
+
+  // Gives the worker a file to write its trace to; before any client.
+  Status SendTraceFile(const UniqueFd& file);
 
   void Kill();
 
@@ -41,6 +44,8 @@ class WorkerProcess {
   std::string Reap(bool& failed);
 
  private:
+  Status Send(const ControlMessage& message, int descriptor);
+
   WorkerProcess(SpawnedProcess process, UniqueFd control)
       : process_(std::move(process)), control_(std::move(control)) {}
 

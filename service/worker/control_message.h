@@ -3,14 +3,20 @@
 #define WEBNND_SERVICE_WORKER_CONTROL_MESSAGE_H_
 
 #include <cstdint>
+#include <type_traits>
+
+#include "base/client_figures.h"
 
 namespace webnnd::service {
 
 enum class ControlType : uint32_t {
-  kReady = 1,  // worker: locked down, devices open, waiting for a client
-  kPing = 2,   // broker: are you alive?
-  kPong = 3,   // worker: yes, `sequence` as in the ping
-  kServe = 4,  // broker: the client's socket travels along
+  kReady = 1,   // worker: locked down, devices open, waiting for a client
+  kPing = 2,    // broker: are you alive?
+  kPong = 3,    // worker: yes, `sequence` as in the ping
+  kServe = 4,   // broker: a client's socket travels along, `sequence` is the client's number
+  kReport = 5,  // worker: the figures of the client with the number `sequence`; before a pong
+  kGone = 6,    // worker: the client with the number `sequence` has left (shared isolation only)
+  kTrace = 7,   // broker: a file for the trace travels along; before any kServe
 };
 
 // One packet. The broker distrusts what a worker sends: any other size, or a message that it does
@@ -20,6 +26,13 @@ struct ControlMessage {
   uint32_t sequence = 0;
 };
 static_assert(sizeof(ControlMessage) == 8);
+
+// The packet of a kReport, at most one for each client and ping.
+struct ReportMessage {
+  ControlMessage header;
+  ClientFigures figures;
+};
+static_assert(std::has_unique_object_representations_v<ReportMessage>);
 
 }  // namespace webnnd::service
 

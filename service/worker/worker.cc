@@ -4,9 +4,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <memory>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "service/sandbox/confine.h"
 
 namespace webnnd::service {
@@ -34,6 +38,31 @@ Status LockDownFor(SandboxProfile profile, const WorkerHooks& hooks) {
   return hooks.lock_down(narrowed);
 }
 
+// Every client on a thread of its own, this one for the broker alone.
+int ServeMany(ServedSocket client, const std::shared_ptr<ControlLink>& control,
+              const WorkerHooks& hooks) {
+  auto is_usable = [&hooks] { return !hooks.is_usable || hooks.is_usable(); };
+  for (; client.socket.valid(); client = control->AwaitClient(is_usable)) {
+    uint32_t number = client.number;
+    try {
+      std::thread([&hooks, control, number, socket = std::move(client.socket)]() mutable {
+        {
+          ClientLink link(*control, number, /*shared=*/true);
+          hooks.serve(std::move(socket), link);
+        }
+        FlushTrace();
+        control->SendGone(number);
+      }).detach();
+    } catch (const std::system_error& error) {
+      LogError("a client is turned away: no thread can be started ({})", error.what());
+      control->SendGone(number);
+    }
+  }
+  if (is_usable()) return kWorkerDone;
+  LogError("the worker ends: what it serves with is lost");
+  return kWorkerNotUsable;
+}
+
 }  // namespace
 
 int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
@@ -44,7 +73,7 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
   }
   ChooseSignals();
   fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
-  ControlLink control{UniqueFd(options.control_fd)};
+  auto control = std::make_shared<ControlLink>(UniqueFd(options.control_fd));
 
   if (options.no_sandbox) {
     LogWarning("there is NO SANDBOX: this worker can do all that its user can");
@@ -66,10 +95,18 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
       return kWorkerNoSandbox;
     }
   }
-  if (!control.SendReady().ok()) return kWorkerNoBroker;
-  UniqueFd client = control.AwaitClient();
-  if (!client.valid()) return kWorkerDone;
-  hooks.serve(std::move(client), control);
+  if (!control->SendReady().ok()) return kWorkerNoBroker;
+  ServedSocket client = control->AwaitClient();
+  if (!client.socket.valid()) return kWorkerDone;
+  if (UniqueFd file = control->TakeTraceFile(); file.valid()) {
+    StartTrace(std::move(file), options.id, fmt::format("worker {}", options.id));
+  }
+  if (options.shared) return ServeMany(std::move(client), control, hooks);
+  {
+    ClientLink link(*control, client.number, /*shared=*/false);
+    hooks.serve(std::move(client.socket), link);
+  }
+  StopTrace();
   return kWorkerDone;
 }
 

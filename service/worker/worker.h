@@ -1,4 +1,4 @@
-// The life of a worker: sandbox, devices, lock-down, one client, end.
+// The life of a worker: sandbox, devices, lock-down, one client (or many), end.
 #ifndef WEBNND_SERVICE_WORKER_WORKER_H_
 #define WEBNND_SERVICE_WORKER_WORKER_H_
 
@@ -18,9 +18,12 @@ struct WorkerHooks {
   // Opens the adapters, creates devices, runs one warm-up pipeline: everything that needs files.
   // Runs after Confine() and before LockDown().
   std::function<Status()> open_devices;
-  // Serves the client until it leaves. Polls control.descriptor() for reading and calls
-  // control.OnReadable(), returning soon after that returns false.
-  std::function<void(UniqueFd client, ControlLink& control)> serve;
+  // Serves the client until it leaves. Polls link.descriptor() for reading and calls
+  // link.OnReadable(), returning soon after that returns false. In a shared worker each client has
+  // a thread of its own, which calls this.
+  std::function<void(UniqueFd client, ClientLink& link)> serve;
+  // Whether further clients can be served, by any thread: a shared worker ends when they cannot.
+  std::function<bool()> is_usable = nullptr;
   // Whether a GPU is among the adapters that open_devices opened. Absent: it may be.
   std::function<bool()> gpu_is_open = nullptr;
   // Confine()'s before_step: for tests of failing steps.
@@ -36,10 +39,12 @@ enum WorkerExit : int {
   kWorkerNoSandbox = 3,   // a step of the sandbox fails: no service
   kWorkerNoDevice = 4,    // open_devices fails
   kWorkerNoBroker = 5,    // the broker is gone before the worker is ready
+  kWorkerNotUsable = 6,   // a shared worker has lost what it serves with
 };
 
-// Runs to the end of the client's session and returns the exit status. `main` then calls _exit():
-// destructors of static objects, and the driver's, may want what the sandbox forbids.
+// Runs to the end of the client's session, or of all, and returns the exit status. `main` then
+// calls _exit(): destructors of static objects, and the driver's, may want what the sandbox
+// forbids, and other clients' threads still run. `hooks` must live until then.
 int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks);
 
 }  // namespace webnnd::service

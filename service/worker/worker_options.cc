@@ -43,6 +43,13 @@ Result<size_t> ParseCommonOption(std::span<const std::string> arguments, size_t 
     options.profile = *profile;
     return 2;
   }
+  if (name == "--isolation") {
+    ASSIGN_OR_RETURN(std::string text, ValueOf(arguments, at));
+    INVALID_IF(text != "process" && text != "shared",
+               "the isolation is neither process nor shared ({})", text);
+    options.shared = text == "shared";
+    return 2;
+  }
   if (name == "--device") {
     ASSIGN_OR_RETURN(std::string text, ValueOf(arguments, at));
     ASSIGN_OR_RETURN(uint32_t device, ParseNumber(name, text, kRepeatsMax - 1));
@@ -69,6 +76,7 @@ std::vector<std::string> ToArguments(const WorkerOptions& options) {
                                         std::string(SandboxProfileName(options.profile))};
   if (options.no_sandbox) arguments.push_back("--no-sandbox");
   if (options.validation) arguments.push_back("--validation");
+  if (options.shared) arguments.insert(arguments.end(), {"--isolation", "shared"});
   for (uint32_t device : options.devices) {
     arguments.insert(arguments.end(), {"--device", fmt::format("{}", device)});
   }

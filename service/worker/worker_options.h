@@ -23,6 +23,8 @@ struct WorkerOptions {
   std::vector<uint32_t> devices;
   // Vulkan validation layers on.
   bool validation = false;
+  // One worker for all clients, in place of one each.
+  bool shared = false;
   // Device features to do without, to test the paths for lesser devices.
   std::vector<std::string> disabled_features;
 };

@@ -27,7 +27,7 @@ namespace {
 
 // --- The worker: greets its client. -------------------------------------------------------------
 
-void Greet(UniqueFd client, service::ControlLink&) { (void)!write(client.get(), "x", 1); }
+void Greet(UniqueFd client, service::ClientLink&) { (void)!write(client.get(), "x", 1); }
 
 [[noreturn]] void RunWorkerMain(const std::vector<std::string>& arguments) {
   Result<service::WorkerOptions> options = service::ParseWorkerOptions(arguments);

@@ -96,7 +96,7 @@ Status BeWatched(SandboxProfile) {
     ASSIGN_OR_RETURN(devices, service::OpenDevices({}, {}));
     return {};
   };
-  hooks.serve = [&](UniqueFd client, service::ControlLink& control) {
+  hooks.serve = [&](UniqueFd client, service::ClientLink& control) {
     auto channel = ipc::MakeSocketChannel(std::move(client));
     if (!channel.ok()) return;
     auto session = service::Session::Create(std::move(*channel), {.devices = devices});

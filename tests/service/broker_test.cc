@@ -38,7 +38,7 @@ namespace webnnd::test {
 namespace {
 
 using service::BrokerOptions;
-using service::ControlLink;
+using service::ClientLink;
 using service::RunBroker;
 using service::SocketFile;
 using service::WorkerHooks;
@@ -58,7 +58,8 @@ enum Command : char {
   kIsSecretVisible = 'e',   // '1' when the daemon's environment shows
   kCountDescriptors = 'd',  // '0' + descriptors open
   kBreakProtocol = 'x',     // sends nonsense to the broker
-  kStopAnswering = 'h',     // hangs the thread that answers heartbeats
+  kStopAnswering = 'h',     // hangs the thread that serves
+  kCrash = 'c',
   kLeave = 'q',
 };
 
@@ -68,7 +69,7 @@ char CountDescriptors() {
   return count;
 }
 
-char Answer(char command, ControlLink& control) {
+char Answer(char command, ClientLink& control) {
   switch (command) {
     case kMakeSocket:
       return socket(AF_INET, SOCK_STREAM, 0) < 0 ? '-' : '+';
@@ -82,6 +83,8 @@ char Answer(char command, ControlLink& control) {
     case kBreakProtocol:
       (void)!write(control.descriptor(), "xyz", 3);
       return 'x';
+    case kCrash:
+      abort();
     case kStopAnswering:
       for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
     default:
@@ -89,7 +92,7 @@ char Answer(char command, ControlLink& control) {
   }
 }
 
-void ServeEcho(UniqueFd client, ControlLink& control) {
+void ServeEcho(UniqueFd client, ClientLink& control) {
   for (;;) {
     pollfd waits[2] = {{client.get(), POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
     if (poll(waits, 2, -1) < 0) continue;
@@ -166,6 +169,12 @@ class Client {
   }
 
   std::optional<Reply> Ask(char command) { return Send(command) ? Receive() : std::nullopt; }
+
+  // Neither an answer nor an end comes.
+  bool IsSilentFor(int milliseconds) {
+    pollfd wait{fd_.get(), POLLIN, 0};
+    return poll(&wait, 1, milliseconds) == 0;
+  }
 
   pid_t worker() {
     std::optional<Reply> reply = Ask(kEcho);
@@ -569,20 +578,53 @@ TEST_F(Broker, FiftyClients_LeaveNoDescriptorBehind) {
   EXPECT_TRUE(settled(before)) << before << " before, " << DaemonDescriptors() << " after";
 }
 
-TEST_F(Broker, OneClientTooMany_IsTurnedAwayAndTheOthersStay) {
+TEST_F(Broker, MoreClientsThanWorkers_WaitTheirTurn) {
   StartWith([&] {
-    InitLog("broker under test", LogLevel::kOff);
-    return Listening();
+    BrokerOptions options = Listening();
+    options.workers_max = 2;
+    return options;
   });
   std::vector<Client> clients;
-  for (uint32_t i = 0; i < limits::kWorkersMax; ++i) {
+  for (int i = 0; i < 2; ++i) {
     clients.push_back(Connect());
     ASSERT_GT(clients.back().worker(), 0) << i;
   }
-  EXPECT_FALSE(Connect().Ask(kEcho).has_value());
+  Client quitter = Connect(), third = Connect();
+  ASSERT_TRUE(quitter.Send(kEcho));
+  ASSERT_TRUE(third.Send(kEcho));
+  EXPECT_TRUE(third.IsSilentFor(300));
+  { Client leaves = std::move(quitter); }
+  EXPECT_TRUE(third.IsSilentFor(100));
   EXPECT_GT(clients.front().worker(), 0);
   clients.pop_back();
-  EXPECT_TRUE(Eventually([&] { return Connect().worker() > 0; }));
+  EXPECT_TRUE(third.Receive().has_value());
+}
+
+TEST_F(Broker, Shared_ClientsHaveOneWorkerUntilItDies) {
+  StartWith([&] {
+    InitLog("broker under test", LogLevel::kOff);
+    BrokerOptions options = Listening();
+    options.worker.shared = true;
+    return options;
+  });
+  Client first = Connect();
+  pid_t worker = first.worker();
+  ASSERT_GT(worker, 0);
+  {
+    Client second = Connect();
+    EXPECT_EQ(second.worker(), worker);
+    // It hangs, and hurts itself alone: the heartbeat goes on.
+    ASSERT_TRUE(second.Send(kStopAnswering));
+    EXPECT_TRUE(second.IsSilentFor(2 * limits::kHeartbeatSilenceMaxMs));
+  }
+  EXPECT_EQ(first.worker(), worker);
+  Client third = Connect();
+  EXPECT_EQ(third.worker(), worker);
+  ASSERT_TRUE(third.Send(kCrash));
+  EXPECT_TRUE(first.WaitForEnd().has_value());
+  pid_t next = Connect().worker();
+  EXPECT_GT(next, 0);
+  EXPECT_NE(next, worker);
 }
 
 TEST_F(Broker, NoDevice_TurnsTheClientAwayAndGivesUp) {
@@ -680,6 +722,7 @@ TEST(WorkerOptions, ArgumentsMadeFromThem_ParseToTheSame) {
   options.profile = service::SandboxProfile::kDebug;
   options.devices = {0, 2};
   options.validation = true;
+  options.shared = true;
   options.disabled_features = {"float16"};
   Result<WorkerOptions> parsed = service::ParseWorkerOptions(ToArguments(options));
   ASSERT_TRUE(parsed.ok());
@@ -692,6 +735,7 @@ TEST(WorkerOptions, Nonsense_IsRefused) {
        {Words{}, Words{"--control-fd"}, Words{"--control-fd", "x"}, Words{"--control-fd", "-3"},
         Words{"--control-fd", "3", "--bogus"}, Words{"--control-fd", "3", "--device", "1x"},
         Words{"--control-fd", "3", "--device", "64"},
+        Words{"--control-fd", "3", "--isolation", "none"},
         Words{"--control-fd", "3", "--sandbox-profile", "none"}}) {
     EXPECT_FALSE(service::ParseWorkerOptions(words).ok());
   }

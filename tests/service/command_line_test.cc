@@ -67,6 +67,11 @@ TEST(CommandLine, MissingOrBadValues_AreNamed) {
   ExpectRefused("serve --fd 0", "a socket cannot be a standard stream (0)");
   ExpectRefused("serve --fd 99", "the descriptor is not open (99)");
   ExpectRefused("serve --fd 9 9</dev/null", "the descriptor is not a socket (9)");
+  ExpectRefused("serve --socket s --isolation none", "neither process nor shared (none)");
+  ExpectRefused("serve --socket s --workers-max 65", "the value of --workers-max is not a number");
+  ExpectRefused("serve --socket s --workers-max 0", "without a worker no client is served");
+  ExpectRefused("stats", "stats needs --socket PATH");
+  ExpectRefused("stats --bogus", "the option is unknown (--bogus)");
   ExpectRefused("serve --socket s --device x", "the value of --device is not a number");
 }
 

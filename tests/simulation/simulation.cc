@@ -66,11 +66,13 @@ class World final : public WorkerActions {
   explicit World(const Options& options)
       : options_(options),
         random_(options.seed),
-        clients_max_(static_cast<size_t>(random_.Between(1, 12))),
+        workers_max_(static_cast<size_t>(random_.Between(1, 12))),
+        waiting_max_(static_cast<size_t>(random_.Between(1, 12))),
         warm_spare_(random_.OneIn(2)),
         // Most worlds are sound; in some nothing works for long.
         trouble_one_in_(random_.OneIn(4) ? 2 : random_.Between(4, 40)),
-        pool_({.warm_spare = warm_spare_, .clients_max = clients_max_}, *this) {}
+        pool_({.warm_spare = warm_spare_, .workers_max = workers_max_, .waiting_max = waiting_max_},
+              *this) {}
 
   // What was wrong; nothing when all held.
   std::optional<std::string> Run();
@@ -157,7 +159,8 @@ class World final : public WorkerActions {
 
   const Options options_;
   Random random_;
-  const size_t clients_max_;
+  const size_t workers_max_;
+  const size_t waiting_max_;
   const bool warm_spare_;
   const int64_t trouble_one_in_;
   WorkerPool pool_;
@@ -384,6 +387,10 @@ void World::Leave(uint32_t id) {
   Client& client = clients_.at(id);
   if (client.left || client.peer == nullptr) return;
   client.left = true;
+  // The broker may see it, or serve it first.
+  if (client.place == Place::kWaiting && random_.OneIn(2)) {
+    At(random_.Between(0, 5), [this, id] { pool_.OnClientLeft(id); });
+  }
   client.peer->Close();
 }
 
@@ -434,11 +441,12 @@ std::optional<std::string> World::Check() const {
                        pool_.size());
   }
   // Some that it counts as serving have died, and the news is on its way.
-  if (waiting + served > clients_max_) {
-    return fmt::format("{} clients wait and {} are served, of {}", waiting, served, clients_max_);
+  if (waiting > waiting_max_ || pool_.Count(WorkerPool::State::kServing) > workers_max_) {
+    return fmt::format("{} clients wait of {}, and {} are served of {}", waiting, waiting_max_,
+                       served, workers_max_);
   }
-  if (live > clients_max_ + (warm_spare_ ? 1 : 0)) {
-    return fmt::format("{} workers live, for {} clients at most", live, clients_max_);
+  if (live > workers_max_ + (warm_spare_ ? 1 : 0)) {
+    return fmt::format("{} workers live, for {} clients at most", live, workers_max_);
   }
   return std::nullopt;
 }

@@ -1,0 +1,279 @@
+// The broker's decisions, on a clock of the test's own.
+#include "service/broker/worker_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "service/broker/stats.h"
+#include "service/worker/control_message.h"
+
+namespace webnnd::service {
+namespace {
+
+class WorkerPoolTest : public testing::Test, public WorkerActions {
+ protected:
+  using State = WorkerPool::State;
+
+  WorkerPoolTest() { InitLog("pool under test", LogLevel::kOff); }
+
+  void Make(const WorkerPool::Options& options) { pool_.emplace(options, *this); }
+
+  void Settle(int64_t milliseconds = 0) {
+    now_ms_ += milliseconds;
+    pool_->OnTimers(now_ms_);
+    pool_->Settle(now_ms_);
+  }
+  template <class Packet>
+  void Tell(uint32_t worker, const Packet& packet) {
+    pool_->OnPacket(worker, std::as_bytes(std::span(&packet, 1)), now_ms_);
+  }
+  void Tell(uint32_t worker, ControlType type, uint32_t sequence = 0) {
+    Tell(worker, ControlMessage{type, sequence});
+  }
+  void Report(uint32_t worker, uint32_t client, uint64_t dispatches = 0) {
+    Tell(worker, ReportMessage{{ControlType::kReport, client}, {.dispatches = dispatches}});
+  }
+  void End(uint32_t worker) {
+    pool_->OnEnd(worker, /*failed=*/true, "is killed by the test", now_ms_);
+  }
+  // A worker that has this one client.
+  uint32_t ServedBy(uint32_t client) {
+    pool_->OnClient(client);
+    Settle();
+    Tell(last_started_, ControlType::kReady);
+    Settle();
+    EXPECT_EQ(pool_->StateOf(last_started_), State::kServing);
+    return last_started_;
+  }
+  // Ticks until a ping; its sequence.
+  uint32_t AwaitPing() {
+    const size_t before = pings_.size();
+    while (pings_.size() == before) Settle(limits::kHeartbeatIntervalMs);
+    return pings_.back();
+  }
+
+  // WorkerActions
+  Status Start(uint32_t id) override {
+    last_started_ = id;
+    started_at_.push_back(now_ms_);
+    return {};
+  }
+  void Ping(uint32_t, uint32_t sequence) override { pings_.push_back(sequence); }
+  Status Serve(uint32_t, uint32_t client) override {
+    served_.push_back(client);
+    return {};
+  }
+  void Kill(uint32_t id) override { killed_.insert(id); }
+  void TurnAway(uint32_t client) override { turned_away_.insert(client); }
+  void OnLeft(uint32_t client) override { left_.insert(client); }
+  bool HasMemory() override { return has_memory_; }
+
+  std::optional<WorkerPool> pool_;
+  int64_t now_ms_ = 1000;
+  uint32_t last_started_ = 0;
+  std::vector<int64_t> started_at_;
+  std::vector<uint32_t> pings_;
+  std::vector<uint32_t> served_;
+  std::set<uint32_t> killed_, turned_away_, left_;
+  bool has_memory_ = true;
+};
+
+TEST_F(WorkerPoolTest, SpareThatDiesAgainAndAgain_IsReplacedEverMoreSlowly) {
+  Make({.warm_spare = true});
+  for (int i = 0; i < 10; ++i) {
+    const size_t before = started_at_.size();
+    while (started_at_.size() == before) Settle(10);
+    Tell(last_started_, ControlType::kReady);
+    End(last_started_);
+  }
+  std::vector<int64_t> pauses;
+  for (size_t i = 1; i < started_at_.size(); ++i) {
+    pauses.push_back(started_at_[i] - started_at_[i - 1]);
+  }
+  EXPECT_EQ(pauses, (std::vector<int64_t>{100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000}));
+  EXPECT_EQ(pool_->counters().workers_failed, 10u);
+  // Once a worker has a client, all is forgotten.
+  Settle(5000);
+  Tell(last_started_, ControlType::kReady);
+  pool_->OnClient(1);
+  Settle();
+  ASSERT_EQ(served_.size(), 1u);
+  Tell(last_started_, ControlType::kReady);
+  const int64_t ended_ms = now_ms_;
+  End(last_started_);
+  Settle(100);
+  EXPECT_EQ(started_at_.back(), ended_ms + 100);
+}
+
+TEST_F(WorkerPoolTest, WorkerThatDiesWithItsClient_IsReplacedAtOnce) {
+  Make({.warm_spare = false});
+  End(ServedBy(1));
+  EXPECT_EQ(left_, std::set<uint32_t>{1});
+  pool_->OnClient(2);
+  Settle();
+  EXPECT_EQ(started_at_.back(), now_ms_);
+  EXPECT_EQ(started_at_.size(), 2u);
+}
+
+TEST_F(WorkerPoolTest, MoreClientsThanWorkers_WaitInTurn) {
+  Make({.warm_spare = false, .workers_max = 2});
+  const uint32_t first = ServedBy(1);
+  ServedBy(2);
+  for (uint32_t client : {3, 4, 5}) pool_->OnClient(client);
+  Settle(60);
+  EXPECT_EQ(started_at_.size(), 2u);
+  EXPECT_EQ(pool_->waiting(), 3u);
+  EXPECT_TRUE(turned_away_.empty());
+  // One of those that wait gives up.
+  pool_->OnClientLeft(3);
+  End(first);
+  Settle();
+  Tell(last_started_, ControlType::kReady);
+  Settle();
+  EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2, 4}));
+  EXPECT_EQ(pool_->waiting(), 1u);
+}
+
+TEST_F(WorkerPoolTest, SpareBeyondTheMost_ServesNobody) {
+  Make({.warm_spare = true, .workers_max = 1});
+  Settle();
+  Tell(last_started_, ControlType::kReady);
+  pool_->OnClient(1);
+  Settle();
+  pool_->OnClient(2);
+  Settle(1);
+  EXPECT_EQ(served_, std::vector<uint32_t>{1});
+  EXPECT_EQ(started_at_.size(), 1u);
+}
+
+TEST_F(WorkerPoolTest, TooManyThatWait_AreTurnedAway) {
+  Make({.warm_spare = false, .workers_max = 1, .waiting_max = 3});
+  ServedBy(1);
+  for (uint32_t client = 2; client <= 6; ++client) pool_->OnClient(client);
+  EXPECT_EQ(turned_away_, (std::set<uint32_t>{5, 6}));
+  EXPECT_EQ(pool_->counters().clients_turned_away, 2u);
+}
+
+TEST_F(WorkerPoolTest, ManyClientsAtOnce_StartFewWorkersAtATime) {
+  Make({.warm_spare = false});
+  for (uint32_t client = 1; client <= 40; ++client) pool_->OnClient(client);
+  Settle();
+  EXPECT_EQ(pool_->Count(State::kStarting), 4u);
+}
+
+TEST_F(WorkerPoolTest, ShortMemory_KeepsFurtherClientsWaiting) {
+  Make({.warm_spare = false});
+  has_memory_ = false;
+  // The first is started in any case.
+  ServedBy(1);
+  pool_->OnClient(2);
+  Settle(2000);
+  EXPECT_EQ(started_at_.size(), 1u);
+  // Without an event it is looked at again.
+  EXPECT_LE(pool_->deadline_ms(now_ms_), now_ms_ + 250);
+  has_memory_ = true;
+  Settle(250);
+  EXPECT_EQ(started_at_.size(), 2u);
+}
+
+TEST_F(WorkerPoolTest, Report_IsWhatTheWorkerSaidLast) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  const uint32_t sequence = AwaitPing();
+  Report(worker, 1, 42);
+  Tell(worker, ControlType::kPong, sequence);
+  ASSERT_EQ(pool_->Served().size(), 1u);
+  EXPECT_EQ(pool_->Served()[0].figures.dispatches, 42u);
+  EXPECT_TRUE(killed_.empty());
+}
+
+TEST_F(WorkerPoolTest, ReportsThatNobodyAskedFor_CostTheWorker) {
+  Make({.warm_spare = false});
+  const uint32_t early = ServedBy(1);
+  Report(early, 1);
+  EXPECT_TRUE(killed_.contains(early));
+
+  const uint32_t twice = ServedBy(2);
+  AwaitPing();
+  Report(twice, 2);
+  EXPECT_FALSE(killed_.contains(twice));
+  Report(twice, 2);
+  EXPECT_TRUE(killed_.contains(twice));
+
+  const uint32_t others = ServedBy(3);
+  AwaitPing();
+  Report(others, 2);
+  EXPECT_TRUE(killed_.contains(others));
+}
+
+TEST_F(WorkerPoolTest, Shared_OneWorkerHasAllAndStaysWhenTheyLeave) {
+  Make({.warm_spare = true, .shared = true});
+  const uint32_t worker = ServedBy(1);
+  pool_->OnClient(2);
+  Settle();
+  EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2}));
+  EXPECT_EQ(started_at_.size(), 1u);
+  Tell(worker, ControlType::kGone, 1);
+  EXPECT_EQ(left_, std::set<uint32_t>{1});
+  EXPECT_EQ(pool_->StateOf(worker), State::kServing);
+  Tell(worker, ControlType::kGone, 2);
+  Settle();
+  EXPECT_EQ(pool_->StateOf(worker), State::kReady);
+  EXPECT_EQ(started_at_.size(), 1u);
+  // None can leave twice.
+  Tell(worker, ControlType::kGone, 2);
+  EXPECT_TRUE(killed_.contains(worker));
+}
+
+TEST_F(WorkerPoolTest, Shared_ClientsBeyondTheMostWait) {
+  Make({.warm_spare = false, .shared = true});
+  const uint32_t worker = ServedBy(1);
+  for (uint32_t client = 2; client <= limits::kClientsPerSharedWorkerMax + 1; ++client) {
+    pool_->OnClient(client);
+  }
+  Settle();
+  EXPECT_EQ(served_.size(), limits::kClientsPerSharedWorkerMax);
+  EXPECT_EQ(pool_->waiting(), 1u);
+  Tell(worker, ControlType::kGone, 7);
+  Settle();
+  EXPECT_EQ(pool_->waiting(), 0u);
+}
+
+TEST_F(WorkerPoolTest, OwnWorker_LeavesWithItsClientAndDoesNotSayGone) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  Tell(worker, ControlType::kGone, 1);
+  EXPECT_TRUE(killed_.contains(worker));
+}
+
+TEST(AvailableMemoryBytes, MachineAndControlGroups_TheLeastCounts) {
+  const std::string root = testing::TempDir() + "/memory-root";
+  auto write = [&](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
+    std::ofstream(root + path) << text;
+  };
+  std::filesystem::remove_all(root);
+  EXPECT_EQ(AvailableMemoryBytes(root), UINT64_MAX);
+  write("/proc/meminfo", "MemTotal: 2000 kB\nMemAvailable:    1000 kB\n");
+  write("/proc/self/cgroup", "0::/user.slice/webnnd.service\n");
+  EXPECT_EQ(AvailableMemoryBytes(root), 1024000u);
+  write("/sys/fs/cgroup/user.slice/webnnd.service/memory.max", "max\n");
+  write("/sys/fs/cgroup/user.slice/webnnd.service/memory.current", "5000\n");
+  EXPECT_EQ(AvailableMemoryBytes(root), 1024000u);
+  write("/sys/fs/cgroup/user.slice/memory.max", "9000\n");
+  write("/sys/fs/cgroup/user.slice/memory.current", "8000\n");
+  EXPECT_EQ(AvailableMemoryBytes(root), 1000u);
+  write("/sys/fs/cgroup/user.slice/memory.current", "9500\n");
+  EXPECT_EQ(AvailableMemoryBytes(root), 0u);
+  EXPECT_GT(AvailableMemoryBytes(), 0u);
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace webnnd::service
