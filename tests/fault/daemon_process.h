@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 extern char** environ;
@@ -44,22 +47,33 @@ inline pid_t StartProgram(std::vector<std::string> words, int output = -1) {
 
 class DaemonProcess {
  public:
-  explicit DaemonProcess(std::vector<std::string> arguments = {}) {
+  explicit DaemonProcess(std::vector<std::string> arguments = {})
+      : arguments_(std::move(arguments)) {
     EXPECT_NE(mkdtemp(directory_.data()), nullptr);
+    Start();
+  }
+  ~DaemonProcess() {
+    if (pid_ > 0) Stop(SIGTERM);
+    rmdir(directory_.c_str());
+  }
+
+  // Once more, where it has been stopped.
+  void Start() {
     const char* program = std::getenv("WEBNND");
     EXPECT_NE(program, nullptr) << "run by ctest, which sets WEBNND";
     if (program == nullptr) return;
     std::vector<std::string> words = {program, "serve", "--socket", socket()};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    words.insert(words.end(), arguments_.begin(), arguments_.end());
     pid_ = StartProgram(words);
-    for (int i = 0; i < 5000 && access(socket().c_str(), F_OK) != 0; ++i) usleep(1000);
+    for (int i = 0; i < 20000 && !Answers(); ++i) usleep(1000);
   }
-  ~DaemonProcess() {
-    if (pid_ > 0) {
-      kill(pid_, SIGTERM);
-      waitpid(pid_, nullptr, 0);
-    }
-    rmdir(directory_.c_str());
+  // Its exit status; -1 when a signal ended it.
+  int Stop(int signal) {
+    kill(pid_, signal);
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
   std::string socket() const { return directory_ + "/socket"; }
@@ -75,6 +89,19 @@ class DaemonProcess {
   }
 
  private:
+  // Both its sockets listen; asking for stats takes no worker.
+  bool Answers() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (socket() + ".stats").copy(address.sun_path, sizeof address.sun_path - 1);
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool answers =
+        connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    return answers;
+  }
+
+  std::vector<std::string> arguments_;
   std::string directory_ = "/tmp/webnnd-test-XXXXXX";
   pid_t pid_ = -1;
 };

@@ -1,15 +1,19 @@
 // The matrix of kills: a worker that dies or hangs costs its own client, and nobody else.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
+#include <thread>
 
 #include "client/webnn.h"
+#include "tests/fault/counting_client.h"
 #include "tests/fault/daemon_process.h"
+#include "tests/fault/daemon_stats.h"
 
 namespace webnnd {
 namespace {
@@ -24,66 +28,15 @@ constexpr double kSlack = 10;
 constexpr double kSlack = 1;
 #endif
 
-// A client that adds one to a counter on the device, over and over, and checks each result.
-class Client {
+// How often the random kill is tried; WEBNND_KILL_ROUNDS=200 for the whole promise.
+int Rounds() {
+  const char* rounds = std::getenv("WEBNND_KILL_ROUNDS");
+  return rounds == nullptr ? 10 : std::atoi(rounds);
+}
+
+class Client : public CountingClient {
  public:
-  explicit Client(const std::string& socket) : ml_(Connect::ToSocket(socket)) { Open(); }
-
-  void Open() {
-    auto context = ml_.Wait(ml_.CreateContext());
-    ASSERT_TRUE(context.ok()) << context.error().ToString();
-    context_ = *context;
-    webnn::GraphBuilder builder(context_);
-    auto x = builder.Input("x", OperandDataType::kFloat32, webnn::Shape{256}).value();
-    auto one = builder.Constant(OperandDataType::kFloat32, 1.0).value();
-    auto y = builder.Add(x, one).value();
-    auto graph = ml_.Wait(builder.Build({{"y", y}}));
-    ASSERT_TRUE(graph.ok()) << graph.error().ToString();
-    graph_ = *graph;
-    for (auto& tensor : tensors_) {
-      auto made = ml_.Wait(context_->CreateTensor(
-          {OperandDataType::kFloat32, {256}, /*readable=*/true, /*writable=*/true}));
-      ASSERT_TRUE(made.ok()) << made.error().ToString();
-      tensor = *made;
-    }
-    steps_ = 0;
-  }
-
-  Result<void> Step() {
-    auto& from = tensors_[steps_ % 2];
-    auto& to = tensors_[(steps_ + 1) % 2];
-    TRY(context_->Dispatch(*graph_, {{"x", from}}, {{"y", to}}));
-    ++steps_;
-    ASSIGN_OR_RETURN(auto bytes, ml_.Wait(context_->ReadTensor(*to)));
-    float value = 0;
-    std::memcpy(&value, bytes.data(), sizeof(value));
-    if (value != static_cast<float>(steps_))
-      return InternalError("the counter ({}) is wrong", value);
-    return {};
-  }
-
-  // Milliseconds until `lost` completes, watching the descriptor as an embedder does; -1 for never.
-  double WaitUntilLost(double limit_ms) {
-    double begin = NowMs();
-    while (!context_->is_lost()) {
-      double left = limit_ms - (NowMs() - begin);
-      if (left <= 0) return -1;
-      pollfd polled{ml_.event_descriptor(), POLLIN, 0};
-      poll(&polled, 1, static_cast<int>(left) + 1);
-      ml_.ProcessEvents();
-    }
-    return NowMs() - begin;
-  }
-
-  webnn::ML& ml() { return ml_; }
-  webnn::Context& context() { return *context_; }
-
- private:
-  webnn::ML ml_;
-  std::shared_ptr<webnn::Context> context_;
-  std::shared_ptr<webnn::Graph> graph_;
-  std::shared_ptr<webnn::Tensor> tensors_[2];
-  int steps_ = 0;
+  explicit Client(const std::string& socket) : CountingClient(Connect::ToSocket(socket)) { Open(); }
 };
 
 class KillTest : public testing::Test {
@@ -144,6 +97,61 @@ TEST_F(KillTest, WorkerKilledWithWorkInFlight_PendingReadsReject) {
   }
   EXPECT_GE(victim_->WaitUntilLost(5000), 0);
   ExpectOthersUndisturbedAndReconnects();
+}
+
+// In the middle of whatever it does: creating a context, building, dispatching, reading.
+TEST(KillAtRandom, WorkerKilled_LostIsToldAndANewContextWorks) {
+  DaemonProcess daemon;
+  Client witness(daemon.socket());
+  Client victim(daemon.socket());
+  auto descriptors = [&] {
+    return std::distance(
+        std::filesystem::directory_iterator("/proc/" + std::to_string(daemon.pid()) + "/fd"),
+        std::filesystem::directory_iterator());
+  };
+  // The witness's, the victim's and the spare.
+  for (int i = 0; i < 20000 && daemon.Workers().size() < 3; ++i) usleep(1000);
+  const auto descriptors_before = descriptors();
+  std::mt19937 random(std::random_device{}());
+  std::vector<double> lost_ms, again_ms;
+  for (int round = 0; round < Rounds(); ++round) {
+    const pid_t worker = LastWorkerOf(daemon.socket(), getpid());
+    ASSERT_GT(worker, 0) << "round " << round;
+    double killed_at = 0;
+    const int delay_us = static_cast<int>(random() % 20000);
+    std::thread killer([&] {
+      usleep(static_cast<useconds_t>(delay_us));
+      killed_at = NowMs();
+      kill(worker, SIGKILL);
+    });
+    Result<void> step;
+    while ((step = victim.Step()).ok()) {
+    }
+    EXPECT_NE(step.error().cause(), Cause::kInternal) << step.error().ToString();
+    ASSERT_GE(victim.WaitUntilLost(5000), 0) << "round " << round;
+    const double lost_at = NowMs();
+    killer.join();
+    lost_ms.push_back(lost_at - killed_at);
+    auto info = victim.ml().Wait(victim.context().lost());
+    ASSERT_TRUE(info.ok());
+    EXPECT_FALSE(info->message.empty());
+    victim.Open();
+    again_ms.push_back(NowMs() - lost_at);
+    const auto status = witness.Step();
+    ASSERT_TRUE(status.ok()) << status.error().ToString();
+  }
+  EXPECT_LT(*std::max_element(lost_ms.begin(), lost_ms.end()), 100 * kSlack);
+  EXPECT_LT(*std::max_element(again_ms.begin(), again_ms.end()), 1000 * kSlack);
+  std::printf("%zu kills: lost after %.1f ms at most, works again after %.0f ms at most\n",
+              lost_ms.size(), *std::max_element(lost_ms.begin(), lost_ms.end()),
+              *std::max_element(again_ms.begin(), again_ms.end()));
+  // The witness's, the victim's and the spare.
+  for (int i = 0; i < 5000 && (daemon.Workers().size() > 3 || descriptors() > descriptors_before);
+       ++i) {
+    usleep(1000);
+  }
+  EXPECT_LE(daemon.Workers().size(), 3u);
+  EXPECT_LE(descriptors(), descriptors_before);
 }
 
 TEST_F(KillTest, WorkerStopped_WatchdogNotices) {
