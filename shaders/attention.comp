@@ -9,10 +9,10 @@
 // load of a line of q and of the result. It gets its share of the products of eight keys, and the
 // shares are added up so that invocation i ends with the score of key i.
 //
-// Parameters: 0 lines for each head of keys (0: no work); 1 heads of keys; 2 capacity; 3 loads (128
-// bits) of a head; 4..6 heads that share keys, as divisor; 7 splits; 8 fours of a row of q; 9 fours
+// Parameters: 0 lines for each head of keys (0: no work); 1 heads of keys; 2 keys of each head; 3 loads
+// (128 bits) of a head; 4..6 heads that share keys, as divisor; 7 splits; 8 fours of a row of q; 9 fours
 // before its first head; 10 scale (float); 11 reach: row r sees keys before start + reach + r;
-// 12 window; 13 rotary size; 14 rows of cos and sin. Specialisation constants: 1 data type;
+// 12 window; 13 rotary size; 14 rows of cos and sin; 15 capacity. Specialisation constants: 1 data type;
 // 2 whether there is a start (else it is 0); 3 lines of a tile; 4 loads of an invocation for a head;
 // 5 vectors of four elements of these; 6 whether a row that sees nothing is NaN; 7 whether keys are
 // divided; 8 and on those of the rotation.
@@ -277,7 +277,7 @@ uint CountBlocks(Tile tile) {
 
 void ComputeTile(Tile tile, uint blocks) {
   StartLines(tile);
-  uint base = tile.head * P(2) * P(3);
+  uint base = tile.head * P(15) * P(3);
   for (uint block = 0u; block < blocks; ++block) {
     AddBlock(tile, tile.begin + block * kKeysPerBlock, base);
   }

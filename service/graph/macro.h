@@ -73,14 +73,16 @@ struct HeadRotation {
 // head of keys and values. Row r sees the keys before start + reach + r, of those that there are,
 // and where there is a window only the last so many of them. Operands: queries, rows of
 // query_heads() heads, which may lie between others in a longer row; keys and values
-// [key_value_heads, capacity, head_size]; start, one int32, or none for 0; cos, sin and positions
-// as RotaryEmbedding has them, or none. Results: [rows, query_heads(), head_size].
+// [key_value_heads, capacity, head_size], of which the first `keys` of each head are there; start,
+// one int32, or none for 0; cos, sin and positions as RotaryEmbedding has them, or none. Results:
+// [rows, query_heads(), head_size].
 struct Attention {
   uint32_t key_value_heads = 0;
   uint32_t group = 0;
   uint32_t head_size = 0;
   uint32_t query_offset = 0;  // Elements of a row of queries before the first head.
   double scale = 1;
+  uint32_t keys = 0;  // 0: as many as the capacity.
   int32_t reach = 0;
   uint32_t window = 0;  // 0: all.
   // A row that sees nothing is NaN; else it is the mean of all values.

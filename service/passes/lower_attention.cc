@@ -27,7 +27,7 @@ constexpr uint32_t kFoursPerTileOfOneRowMax = 16;
 constexpr uint32_t kLinesPerTileMax = 8;
 // One row of queries against a longer cache is divided: otherwise there are no more workgroups than
 // heads of keys, and threads wait for the last of them. Combining costs a call.
-constexpr uint32_t kUndividedCapacityMax = 512;
+constexpr uint32_t kUndividedKeysMax = 512;
 constexpr uint32_t kSplitsMax = 8;
 
 bool IsHalf(const OperandDescriptor& descriptor) {
@@ -82,7 +82,7 @@ struct Tiling {
   uint32_t fours_per_invocation = 0;
 };
 
-Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t capacity, bool is_half) {
+Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_half) {
   Tiling tiling;
   const uint32_t fours_per_load = is_half ? 2 : 1;
   tiling.lines = rows * macro.group;
@@ -95,7 +95,7 @@ Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t capacity, bool
   // As even as they get.
   const uint32_t tiles = DivideRoundingUp(tiling.lines, lines_max);
   tiling.lines_per_tile = DivideRoundingUp(tiling.lines, tiles);
-  if (rows == 1 && capacity > kUndividedCapacityMax) tiling.splits = kSplitsMax;
+  if (rows == 1 && keys > kUndividedKeysMax) tiling.splits = kSplitsMax;
   return tiling;
 }
 
@@ -112,7 +112,8 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
                                          (uint64_t{macro.query_heads()} * macro.head_size));
   const auto capacity = NarrowCast<uint32_t>(builder.descriptor(keys).element_count() /
                                              (uint64_t{macro.key_value_heads} * macro.head_size));
-  const Tiling tiling = MakeTiling(macro, rows, capacity, is_half);
+  const uint32_t key_count = macro.keys != 0 ? macro.keys : capacity;
+  const Tiling tiling = MakeTiling(macro, rows, key_count, is_half);
   const bool is_divided = tiling.splits > 1;
   const uint32_t window = macro.window != 0 ? macro.window : std::numeric_limits<int32_t>::max();
   const auto reach = static_cast<uint32_t>(macro.reach);
@@ -146,16 +147,16 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
                   {rotation.sin, false},
                   {rotation.positions, false},
                   {is_divided ? parts : node.results[0], true}};
-  call.parameters = {tiling.lines, macro.key_value_heads, capacity, tiling.loads};
+  call.parameters = {tiling.lines, macro.key_value_heads, key_count, tiling.loads};
   AppendDivisor(macro.group, call.parameters);
   call.parameters.back() = tiling.splits;
-  call.parameters.insert(
-      call.parameters.end(),
-      {FoursPerRow(builder.descriptor(queries), rows), macro.query_offset / kFour,
-       FloatBits(macro.scale), reach, window, macro.rotation.rotary_size, rotation.table_rows, 0});
+  call.parameters.insert(call.parameters.end(),
+                         {FoursPerRow(builder.descriptor(queries), rows),
+                          macro.query_offset / kFour, FloatBits(macro.scale), reach, window,
+                          macro.rotation.rotary_size, rotation.table_rows, capacity});
   call.invocations = uint64_t{kTeam} * macro.key_value_heads *
                      DivideRoundingUp(tiling.lines, tiling.lines_per_tile) * tiling.splits;
-  call.cost = 2 * uint64_t{lines} * capacity * macro.head_size;
+  call.cost = 2 * uint64_t{lines} * key_count * macro.head_size;
   builder.AddCall(std::move(call));
   if (!is_divided) return {};
 
@@ -165,7 +166,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
   combine.buffers = {
       {parts, false}, {start != kNoValue ? start : parts, false}, {node.results[0], true}};
   combine.parameters = {NarrowCast<uint32_t>(result.element_count() / kFour), tiling.splits, lines,
-                        capacity};
+                        key_count};
   AppendDivisor(macro.head_size / kFour, combine.parameters);
   combine.parameters.back() = reach;
   combine.parameters.insert(combine.parameters.end(), {window, 0, 0, 0});

@@ -103,6 +103,9 @@ void StridedEndpoints::FindAppends() {
         !LiesPacked(value.descriptor.shape(), options_.output_capacities[output]);
     if (is_grown || (is_strided && !is_alias)) appends_[result] = {.output = output};
   }
+  for (const Node& node : graph_.nodes) {
+    if (ReadsTensors(node)) readers_.insert(&node);
+  }
 }
 
 bool StridedEndpoints::IsAppend(const Node& node) const {
@@ -127,7 +130,7 @@ Status StridedEndpoints::LowerAppend(const Node& node) {
     offset += builder_.descriptor(node.operands[i]).shape()[axis] * stride;
   }
   Label(builder_, first_call, "append");
-  if (!IsUsedBesides(result, node)) return {};
+  if (!PassTensorOn(result, node)) return {};
   if (LiesPacked(builder_.descriptor(result).shape(), capacity)) {
     builder_.AddAlias(result, append.tensor);
   } else {
@@ -136,11 +139,47 @@ Status StridedEndpoints::LowerAppend(const Node& node) {
   return {};
 }
 
-bool StridedEndpoints::IsUsedBesides(ValueId value, const Node& node) const {
-  return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& user) {
-    return &user != &node &&
-           std::find(user.operands.begin(), user.operands.end(), value) != user.operands.end();
-  });
+uint32_t StridedEndpoints::RoomForRows(ValueId result) const {
+  const auto append = appends_.find(result);
+  if (append == appends_.end()) return 0;
+  Shape shape = builder_.descriptor(result).shape();
+  const Shape& capacity = options_.output_capacities[append->second.output];
+  if (shape.size() < 2) return 0;
+  const size_t rows = shape.size() - 2;
+  shape[rows] = capacity[rows];
+  return shape == capacity ? capacity[rows] : 0;
+}
+
+bool StridedEndpoints::ReadsTensors(const Node& node) const {
+  const auto* attention = std::get_if<Attention>(&node.macro);
+  if (attention == nullptr) return false;
+  const ValueId keys = node.operands[1];
+  const ValueId values = node.operands[2];
+  const uint32_t room = RoomForRows(keys);
+  if (room == 0 || RoomForRows(values) != room) return false;
+  const Shape& shape = builder_.descriptor(keys).shape();
+  return shape == builder_.descriptor(values).shape() && shape.back() == attention->head_size;
+}
+
+bool StridedEndpoints::PassTensorOn(ValueId result, const Node& append) {
+  bool is_used = false;
+  const ValueId tensor = appends_.at(result).tensor;
+  for (Node& user : graph_.nodes) {
+    if (&user == &append) continue;
+    const auto uses = std::count(user.operands.begin(), user.operands.end(), result);
+    if (uses == 0) continue;
+    if (!readers_.contains(&user)) {
+      is_used = true;
+      continue;
+    }
+    const Shape& shape = builder_.descriptor(result).shape();
+    std::get<Attention>(user.macro).keys = shape[shape.size() - 2];
+    for (size_t i : {1, 2}) {
+      if (user.operands[i] == result) user.operands[i] = tensor;
+    }
+    is_used |= uses > std::count(user.operands.begin(), user.operands.end(), tensor);
+  }
+  return is_used;
 }
 
 Status StridedEndpoints::LowerOutputs() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -50,7 +51,13 @@ class StridedEndpoints {
   };
 
   void FindAppends();
-  bool IsUsedBesides(ValueId value, const Node& node) const;
+  // Whether attention reads both its keys and its values from tensors that grow, where they lie.
+  bool ReadsTensors(const Node& node) const;
+  // How many rows a matrix of the append's result has room for, where matrices lie packed but for
+  // that; else 0.
+  uint32_t RoomForRows(ValueId result) const;
+  // Lets attention read the tensor of an append; returns whether anybody needs the result packed.
+  bool PassTensorOn(ValueId result, const Node& append);
   Result<ValueId> AddTensor(Value::Kind kind, ValueId like, uint32_t index,
                             const webidl::Shape& capacity);
   void Pack(ValueId tensor, ValueId packed, const webidl::Shape& capacity);
@@ -62,6 +69,7 @@ class StridedEndpoints {
   const PlanOptions& options_;
   LoweringBuilder& builder_;
   std::map<ValueId, Append> appends_;  // By the result of the concat.
+  std::set<const Node*> readers_;      // Attention that reads tensors of appends itself.
 };
 
 }  // namespace webnnd::service

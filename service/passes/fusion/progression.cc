@@ -142,6 +142,9 @@ class Matcher {
     if (const Node* node = index_.Producer(value, OperatorKind::kCumulativeSum)) {
       return MatchCumulativeSum(*node, depth);
     }
+    if (const Node* node = index_.Producer(value, OperatorKind::kSlice)) {
+      return MatchSlice(*node, depth);
+    }
     return std::nullopt;
   }
 
@@ -181,6 +184,27 @@ class Matcher {
     }
     progression->digits = Join(moved);
     return progression;
+  }
+
+  // Without strides, and where each dimension that is cut progresses evenly.
+  std::optional<Progression> MatchSlice(const Node& slice, int depth) const {
+    const auto& attributes = std::get<webidl::SliceAttributes>(slice.attributes);
+    std::optional<Progression> progression = Match(slice.operands[0], depth);
+    if (!progression) return std::nullopt;
+    const Shape& from = index_.shape(slice.operands[0]);
+    const Shape& to = index_.shape(slice.results[0]);
+    std::optional<std::vector<Digits>> dimensions = SplitByDimension(progression->digits, from);
+    if (!dimensions) return std::nullopt;
+    for (size_t d = 0; d < from.size(); ++d) {
+      if (attributes.strides && (*attributes.strides)[d] != 1) return std::nullopt;
+      if (to[d] == from[d]) continue;
+      const Digits even = Coalesce((*dimensions)[d]);
+      if (even.size() != 1) return std::nullopt;
+      progression->first += attributes.starts[d] * even[0].step;
+      (*dimensions)[d] = {{to[d], even[0].step}};
+    }
+    progression->digits = Join(*dimensions);
+    return OnlySmall(*std::move(progression));
   }
 
   // Of equal elements, which then count: 0, 1, 2, ... times the element along the axis.
