@@ -9,6 +9,8 @@
 
 namespace webnn {
 
+using webnnd::webidl::Dimension;
+using webnnd::webidl::DynamicDimension;
 using webnnd::webidl::OperandDataType;
 using webnnd::webidl::OperandDescriptor;
 using webnnd::webidl::Shape;

@@ -11,7 +11,10 @@
 namespace webnnd::generate {
 namespace {
 
+using webnn::Dimension;
+using webnn::DynamicDimension;
 using webnn::OperandDataType;
+using webnn::Sizes;
 
 // Kernels like rows of a round length.
 constexpr uint32_t kCapacityAlignment = 16;
@@ -50,24 +53,26 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(webnn::ML& ml,
                                                          .part_bytes_max = options.part_bytes_max},
                                                         progress));
   TRY(decoder->AllocateTensors());
-  ASSIGN_OR_RETURN(decoder->prefill_,
-                   decoder->MakeStage(weights, decoder->prefill_plan_.rows, /*is_prefill=*/true));
-  ASSIGN_OR_RETURN(decoder->step_, decoder->MakeStage(weights, 1, /*is_prefill=*/false));
+  TRY(decoder->MakeStages(weights));
   return decoder;
 }
 
-Result<TensorPtr> Decoder::CreateTensor(OperandDataType type, const webnn::Shape& shape,
-                                        bool readable, bool writable) {
+Result<TensorPtr> Decoder::CreateTensor(OperandDataType type, const Sizes& shape, bool readable,
+                                        bool writable) {
   return ml_.Wait(context_->CreateTensor(
       {.data_type = type, .shape = shape, .readable = readable, .writable = writable}));
 }
 
 Result<std::vector<TensorPtr>> Decoder::CreateCaches() {
-  const webnn::Shape shape = {config_.key_value_head_count, capacity_, config_.head_dim};
+  const uint32_t heads = config_.key_value_head_count;
+  const Dimension rows =
+      options_.growing ? Dimension(DynamicDimension{"rows", capacity_, 0}) : Dimension(capacity_);
+  const Sizes shape(std::vector<Dimension>{heads, rows, config_.head_dim});
   std::vector<TensorPtr> caches;
   while (caches.size() < 2 * config_.layer_count) {
     ASSIGN_OR_RETURN(auto cache, CreateTensor(OperandDataType::kFloat32, shape, options_.host_cache,
                                               options_.host_cache));
+    if (options_.growing) TRY(cache->Resize({heads, 0, config_.head_dim}));
     caches.push_back(std::move(cache));
   }
   return caches;
@@ -83,10 +88,12 @@ Status Decoder::AllocateTensors() {
     ASSIGN_OR_RETURN(token, CreateTensor(OperandDataType::kInt32, {1}, true, true));
   }
   if (options_.host_cache) {
-    host_caches_.assign(caches_[0].size(),
-                        std::vector<std::byte>(caches_[0][0]->descriptor().byte_length()));
+    const uint64_t bytes = options_.growing ? 0 : caches_[0][0]->descriptor().byte_length();
+    host_caches_.assign(caches_[0].size(), std::vector<std::byte>(bytes));
   }
-  ASSIGN_OR_RETURN(position_tensor_, CreateTensor(OperandDataType::kInt32, {1}, false, true));
+  if (!options_.growing) {
+    ASSIGN_OR_RETURN(position_tensor_, CreateTensor(OperandDataType::kInt32, {1}, false, true));
+  }
   if (!options_.greedy) {
     ASSIGN_OR_RETURN(logits_tensor_, CreateTensor(OperandDataType::kFloat32,
                                                   {1, config_.vocabulary_size}, true, false));
@@ -98,17 +105,41 @@ Status Decoder::AllocateTensors() {
   return {};
 }
 
-Result<Decoder::Stage> Decoder::MakeStage(const DeviceWeights& weights, uint32_t rows,
-                                          bool is_prefill) {
-  Stage stage{.rows = rows};
-  GraphSpec spec{
-      .rows = rows, .capacity = capacity_, .logits = !options_.greedy, .next_id = options_.greedy};
-  if (options_.greedy && is_prefill) spec.first_logits = options_.first_logits;
-  ASSIGN_OR_RETURN(stage.graph, BuildLlamaGraph(ml_, context_, config_, weights, spec));
-  if (is_prefill) {
-    ASSIGN_OR_RETURN(stage.ids, CreateTensor(OperandDataType::kInt32, {rows}, false, true));
+Status Decoder::MakeStages(const DeviceWeights& weights) {
+  const uint32_t rows = prefill_plan_.rows;
+  // Any prompt will do where sizes are dynamic.
+  const uint32_t rows_max = options_.growing ? std::min(kPrefillRowsMax, capacity_) : rows;
+  ASSIGN_OR_RETURN(auto prefill, BuildGraph(weights, rows_max, /*is_prefill=*/true));
+  auto step = prefill;
+  if (!options_.growing) {
+    ASSIGN_OR_RETURN(step, BuildGraph(weights, 1, /*is_prefill=*/false));
   }
-  if (rows > 1) {
+  ASSIGN_OR_RETURN(prefill_, MakeStage(std::move(prefill), rows, /*is_prefill=*/true));
+  ASSIGN_OR_RETURN(step_, MakeStage(std::move(step), 1, /*is_prefill=*/false));
+  return {};
+}
+
+Result<std::shared_ptr<webnn::Graph>> Decoder::BuildGraph(const DeviceWeights& weights,
+                                                          uint32_t rows, bool is_prefill) {
+  GraphSpec spec{.rows = rows,
+                 .capacity = capacity_,
+                 .growing = options_.growing,
+                 .logits = !options_.greedy,
+                 .next_id = options_.greedy};
+  if (options_.greedy && is_prefill) spec.first_logits = options_.first_logits;
+  return BuildLlamaGraph(ml_, context_, config_, weights, spec);
+}
+
+Result<Decoder::Stage> Decoder::MakeStage(std::shared_ptr<webnn::Graph> graph, uint32_t rows,
+                                          bool is_prefill) {
+  Stage stage{.rows = rows, .graph = std::move(graph)};
+  if (is_prefill) {
+    const Dimension ids =
+        options_.growing ? Dimension(DynamicDimension{"ids", rows, 1}) : Dimension(rows);
+    ASSIGN_OR_RETURN(stage.ids, CreateTensor(OperandDataType::kInt32,
+                                             Sizes(std::vector<Dimension>{ids}), false, true));
+  }
+  if (rows > 1 && !options_.growing) {
     ASSIGN_OR_RETURN(stage.last_row, CreateTensor(OperandDataType::kInt32, {1}, false, true));
   }
   AddTensors(stage);
@@ -125,11 +156,13 @@ void Decoder::AddTensors(Stage& stage) const {
     webnn::NamedTensors& inputs = stage.inputs[from];
     webnn::NamedTensors& outputs = stage.outputs[from];
     inputs.emplace(kIdsInput, stage.ids ? stage.ids : tokens_[from]);
-    inputs.emplace(kPositionInput, position_tensor_);
+    if (position_tensor_) inputs.emplace(kPositionInput, position_tensor_);
     if (stage.last_row) inputs.emplace(kLastRowInput, stage.last_row);
     if (options_.greedy) outputs.emplace(kNextIdOutput, tokens_[1 - from]);
-    if (stage.ids && first_logits_tensor_)
+    // The one graph of growing caches says them at each step.
+    if (first_logits_tensor_ && (stage.ids || options_.growing)) {
       outputs.emplace(kFirstLogitsOutput, first_logits_tensor_);
+    }
     if (logits_tensor_) outputs.emplace(kLogitsOutput, logits_tensor_);
     for (uint32_t layer = 0; layer < config_.layer_count; ++layer) {
       uint32_t value = config_.layer_count + layer;
@@ -151,6 +184,10 @@ Status Decoder::SendCaches() {
 Status Decoder::FetchCaches() {
   std::vector<webnn::Future<void>> reads;
   for (size_t i = 0; i < host_caches_.size(); ++i) {
+    if (options_.growing) {
+      const uint64_t row_bytes = sizeof(float) * config_.head_dim * config_.key_value_head_count;
+      host_caches_[i].resize(position_ * row_bytes);
+    }
     reads.push_back(context_->ReadTensor(*caches_[read_set_][i], std::span(host_caches_[i])));
   }
   // All are waited for even when one fails: the reads write into our buffers.
@@ -173,12 +210,13 @@ Status Decoder::Dispatch(Stage& stage) {
 
 Status Decoder::Run(Stage& stage, uint32_t tokens) {
   CHECK(tokens > 0 && tokens <= stage.rows);
-  INVALID_IF(stage.rows > capacity_ - position_, "the caches are full (position {} of {})",
-             position_, capacity_);
+  const uint32_t written = options_.growing ? tokens : stage.rows;
+  INVALID_IF(written > capacity_ - position_, "the caches are full (position {} of {})", position_,
+             capacity_);
   int32_t position = NarrowCast<int32_t>(position_);
   int32_t last_row = NarrowCast<int32_t>(tokens) - 1;
   if (options_.host_cache) TRY(SendCaches());
-  TRY(WriteIntegers(*position_tensor_, std::span(&position, 1)));
+  if (position_tensor_) TRY(WriteIntegers(*position_tensor_, std::span(&position, 1)));
   if (stage.last_row) TRY(WriteIntegers(*stage.last_row, std::span(&last_row, 1)));
   TRY(Dispatch(stage));
   read_set_ = 1 - read_set_;
@@ -193,7 +231,11 @@ Status Decoder::Prefill(std::span<const int32_t> ids) {
   while (!ids.empty()) {
     size_t tokens = std::min<size_t>(ids.size(), prefill_.rows);
     std::vector<int32_t> padded(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(tokens));
-    padded.resize(prefill_.rows, 0);
+    if (options_.growing) {
+      TRY(prefill_.ids->Resize({static_cast<uint32_t>(tokens)}));
+    } else {
+      padded.resize(prefill_.rows, 0);
+    }
     TRY(WriteIntegers(*prefill_.ids, padded));
     TRY(Run(prefill_, static_cast<uint32_t>(tokens)));
     ids = ids.subspan(tokens);

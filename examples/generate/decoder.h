@@ -44,6 +44,9 @@ struct DecoderOptions {
   bool alias = true;
   // Keep the caches in this process and send them at every step; not with `alias`.
   bool host_cache = false;
+  // Caches grow by the rows of each dispatch, and one graph serves prompts of any length and steps;
+  // else they have a fixed size, and there is a graph for the prompt and one for a step.
+  bool growing = false;
 };
 
 class Decoder {
@@ -83,7 +86,7 @@ class Decoder {
     uint32_t rows = 0;
     std::shared_ptr<webnn::Graph> graph;
     TensorPtr ids;       // nullptr where the tokens that circulate are the input.
-    TensorPtr last_row;  // nullptr for one row.
+    TensorPtr last_row;  // nullptr for one row, and where caches grow.
     std::array<webnn::NamedTensors, 2> inputs;
     std::array<webnn::NamedTensors, 2> outputs;
     std::array<std::shared_ptr<webnn::Binding>, 2> bindings;  // Only with `alias`.
@@ -93,10 +96,13 @@ class Decoder {
           const DecoderOptions& options);
   Result<std::vector<TensorPtr>> CreateCaches();
   Status AllocateTensors();
-  Result<Stage> MakeStage(const DeviceWeights& weights, uint32_t rows, bool is_prefill);
+  Status MakeStages(const DeviceWeights& weights);
+  Result<std::shared_ptr<webnn::Graph>> BuildGraph(const DeviceWeights& weights, uint32_t rows,
+                                                   bool is_prefill);
+  Result<Stage> MakeStage(std::shared_ptr<webnn::Graph> graph, uint32_t rows, bool is_prefill);
   void AddTensors(Stage& stage) const;
   Status Dispatch(Stage& stage);
-  Result<TensorPtr> CreateTensor(webnn::OperandDataType type, const webnn::Shape& shape,
+  Result<TensorPtr> CreateTensor(webnn::OperandDataType type, const webnn::Sizes& shape,
                                  bool readable, bool writable);
   Status WriteIntegers(webnn::Tensor& tensor, std::span<const int32_t> values);
   // Dispatches the stage at the current position, for `tokens` tokens that its ids hold.
@@ -117,7 +123,7 @@ class Decoder {
   // the same tensors.
   std::array<std::vector<TensorPtr>, 2> caches_;
   std::vector<std::vector<std::byte>> host_caches_;
-  TensorPtr position_tensor_;
+  TensorPtr position_tensor_;      // nullptr where caches grow.
   TensorPtr logits_tensor_;        // Not greedy.
   TensorPtr first_logits_tensor_;  // Greedy, where there are any.
   Stage prefill_;

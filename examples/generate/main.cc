@@ -107,7 +107,8 @@ Result<Outcome> Run(const Options& options, InProcess& in_process) {
                        .greedy = options.temperature == 0,
                        .first_logits = options.json ? first_logits : 0,
                        .alias = options.alias && options.binding_cache && !options.host_cache,
-                       .host_cache = options.host_cache},
+                       .host_cache = options.host_cache,
+                       .growing = options.growing},
                       [&](uint64_t done, uint64_t total) { progress.Show(done, total); }));
   progress.Clear();
 

@@ -24,6 +24,8 @@ Continues a text with a language model that runs in the sandboxed daemon webnnd.
   --temperature T     0: always the likeliest token (default); else how freely to choose
   --seed S            seed of the choices (default 0)
   --quantize q4       keep the weights as blocks of 32 four-bit codes
+  --dynamic           key/value caches that grow (present = concat(past, new)), and one graph
+                      with dynamic dimensions for prompts of any length and for steps
   --ignore-eos        go on where the model ends the text
   --json              print one JSON object instead of the text
 
@@ -80,6 +82,7 @@ bool SetFlag(Options& options, std::string_view name) {
       {"--no-binding-cache", &Options::binding_cache, false},
       {"--no-alias", &Options::alias, false},
       {"--host-kv", &Options::host_cache, true},
+      {"--dynamic", &Options::growing, true},
   };
   for (const Flag& flag : kFlags) {
     if (flag.name != name) continue;

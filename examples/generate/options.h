@@ -30,6 +30,7 @@ struct Options {
   bool binding_cache = true;
   bool alias = true;
   bool host_cache = false;
+  bool growing = false;   // Caches whose size is dynamic.
   bool quantize = false;  // Weights in blocks of four bits.
   std::string socket;     // Empty: start a private daemon.
 };
