@@ -1,6 +1,7 @@
 #include "service/passes/fusion/fuse.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,10 +43,12 @@ constexpr Row kPatterns[] = {
 // One pattern, everywhere in a graph.
 class Pass {
  public:
-  Pass(Graph& graph, const FusionChoice& choice)
-      : graph_(graph), choice_(choice), index_(graph), taken_(graph.nodes.size()) {}
+  // `index` is the graph's.
+  Pass(Graph& graph, const FusionChoice& choice, const GraphIndex& index)
+      : graph_(graph), choice_(choice), index_(index), taken_(graph.nodes.size()) {}
 
-  void Run(const Row& row) {
+  // Whether it has changed the graph.
+  bool Run(const Row& row) {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const bool is_macro = !std::holds_alternative<std::monostate>(graph_.nodes[i].macro);
       if (taken_[i] || (is_macro && !row.of_macros)) continue;
@@ -53,10 +56,11 @@ class Pass {
       if (match && choice_.Allows(match->node.macro) && Take(*match, i))
         matches_.push_back({i, std::move(match->node)});
     }
-    if (matches_.empty()) return;
+    if (matches_.empty()) return false;
     for (Found& found : matches_) Replace(found);
     SortNodes();
     DropUnreachedNodes(graph_, FindReached(graph_));
+    return true;
   }
 
  private:
@@ -179,7 +183,7 @@ class Pass {
 
   Graph& graph_;
   const FusionChoice& choice_;
-  GraphIndex index_;
+  const GraphIndex& index_;
   std::vector<bool> taken_;
   std::vector<Found> matches_;
 };
@@ -188,7 +192,11 @@ class Pass {
 
 void Fuse(Graph& graph, const FusionChoice& choice) {
   TraceScope scope("fuse");
-  for (const Row& row : kPatterns) Pass(graph, choice).Run(row);
+  std::optional<GraphIndex> index;
+  for (const Row& row : kPatterns) {
+    if (!index) index.emplace(graph);
+    if (Pass(graph, choice, *index).Run(row)) index.reset();
+  }
   Simplify(graph);
   if (choice.Allows(ElementwiseChain())) FuseElementwise(graph);
 }

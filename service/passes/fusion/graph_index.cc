@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace webnnd::service {
 namespace {
@@ -41,12 +42,19 @@ std::vector<double> HalvesToDoubles(const std::vector<std::byte>& bytes, size_t 
 }  // namespace
 
 GraphIndex::GraphIndex(const Graph& graph)
-    : graph_(graph), users_(graph.values.size()), output_count_(graph.values.size()) {
-  for (const Node& node : graph.nodes) {
-    for (ValueId value : node.operands) {
-      if (value != kNoValue) users_[value].push_back(&node);
+    : graph_(graph), first_user_(graph.values.size() + 2), output_count_(graph.values.size()) {
+  // Counts, then sums of counts, then places: each value's next one moves on to its end.
+  const auto for_each_use = [&](auto use) {
+    for (const Node& node : graph.nodes) {
+      for (ValueId value : node.operands) {
+        if (value != kNoValue) use(value, &node);
+      }
     }
-  }
+  };
+  for_each_use([&](ValueId value, const Node*) { ++first_user_[value + 2]; });
+  std::partial_sum(first_user_.begin(), first_user_.end(), first_user_.begin());
+  users_.resize(first_user_.back());
+  for_each_use([&](ValueId value, const Node* node) { users_[first_user_[value + 1]++] = node; });
   for (const Graph::Output& output : graph.outputs) ++output_count_[output.value];
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "service/graph/graph.h"
@@ -36,9 +37,11 @@ class GraphIndex {
   ValueId SkipReshapes(ValueId value) const;
 
   // Nodes that use the value, each use counted; a graph output is one more.
-  const std::vector<const Node*>& users(ValueId value) const { return users_[value]; }
+  std::span<const Node* const> users(ValueId value) const {
+    return {users_.data() + first_user_[value], users_.data() + first_user_[value + 1]};
+  }
   uint32_t use_count(ValueId value) const {
-    return static_cast<uint32_t>(users_[value].size()) + output_count_[value];
+    return static_cast<uint32_t>(users(value).size()) + output_count_[value];
   }
 
   bool IsConstant(ValueId value) const {
@@ -52,7 +55,9 @@ class GraphIndex {
 
  private:
   const Graph& graph_;
-  std::vector<std::vector<const Node*>> users_;
+  // Those of value v are from first_user_[v] to first_user_[v + 1].
+  std::vector<const Node*> users_;
+  std::vector<uint32_t> first_user_;
   std::vector<uint32_t> output_count_;
 };
 

@@ -109,7 +109,7 @@ bool IsUsedElsewhere(const GraphIndex& index, ValueId x, ValueId square, ValueId
   auto is_own = [&](const Node* user) {
     return user->results[0] == square || user->results[0] == normalized;
   };
-  const std::vector<const Node*>& users = index.users(x);
+  const std::span<const Node* const> users = index.users(x);
   return index.use_count(x) != users.size() || !std::all_of(users.begin(), users.end(), is_own);
 }
 
