@@ -40,6 +40,11 @@ inline constexpr uint32_t kTransferRunsMax = 1u << 16;
 // Sizes of a dynamic graph for which a binding keeps what was lowered; lowering anew takes
 // milliseconds.
 inline constexpr uint32_t kVariantsPerBindingMax = 8;
+// What a binding keeps recorded for them: sizes of one alignment often share a recording.
+inline constexpr uint32_t kRecordingsPerBindingMax = 8;
+// Intermediates of a dynamic graph are planned for its largest sizes, so that no growth moves them;
+// where that takes more, for sizes little above those of the dispatch.
+inline constexpr uint64_t kRoomForAllSizesBytesMax = 32ull << 20;
 
 // --- The wire -----------------------------------------------------------------------------------
 // A frame carries a chunk of a graph or a small payload; bulk goes through the arenas.

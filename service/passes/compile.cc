@@ -7,7 +7,6 @@
 #include "base/trace.h"
 #include "service/passes/fold_constants.h"
 #include "service/passes/fusion/fuse.h"
-#include "service/passes/graph_at.h"
 #include "service/passes/lower_macro.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
@@ -48,7 +47,7 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
 
 Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,
                                   const CompileOptions& options, const PlanOptions& plan_options) {
-  ASSIGN_OR_RETURN(Graph at, GraphAt(graph, sizes));
+  ASSIGN_OR_RETURN(Graph at, GraphAt(graph, sizes, options.room));
   const size_t value_count = at.values.size();
   if (options.fusion) Fuse(at, options.fusions);
   for (size_t value = value_count; value < at.values.size(); ++value) {

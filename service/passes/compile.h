@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "service/graph/graph.h"
 #include "service/passes/fusion/fusion_choice.h"
+#include "service/passes/graph_at.h"
 #include "service/plan/plan.h"
 
 namespace webnnd::service {
@@ -26,6 +27,7 @@ struct CompileOptions {
   bool fusion = true;
   FusionChoice fusions;
   bool constant_folding = true;
+  Room room = Room::kAll;  // Where sizes are dynamic.
   // Without one, nothing is folded.
   ConstantEvaluator* evaluator = nullptr;
 };
@@ -52,7 +54,7 @@ struct CompiledGraph {
 Status OptimizeGraph(Graph& graph, const CompileOptions& options);
 
 // A graph with dynamic dimensions where they have these sizes (service/passes/graph_at.h); of the
-// options only fusion counts.
+// options only fusion and room count.
 Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,
                                   const CompileOptions& options, const PlanOptions& plan_options);
 

@@ -17,7 +17,8 @@ using webidl::OperatorKind;
 
 class Instance {
  public:
-  Instance(const Graph& graph, const webidl::Assignment& sizes) : source_(graph), sizes_(sizes) {}
+  Instance(const Graph& graph, const webidl::Assignment& sizes, Room room)
+      : source_(graph), sizes_(sizes), room_(room) {}
 
   Result<Graph> Run() {
     graph_.constants = source_.constants;
@@ -25,10 +26,10 @@ class Instance {
     graph_.outputs = source_.outputs;
     graph_.values.reserve(source_.values.size());
     graph_.reserves = true;
-    const webidl::Assignment steps = Steps();
+    const webidl::Assignment planned = PlannedSizes();
     for (const Value& value : source_.values) {
       const uint64_t reserved =
-          value.descriptor.is_dynamic() ? value.descriptor.At(steps).byte_length() : 0;
+          value.descriptor.is_dynamic() ? value.descriptor.At(planned).byte_length() : 0;
       graph_.values.push_back({value.kind, value.descriptor.At(sizes_), value.index,
                                std::min(reserved, limits::kBindingBytesMax)});
     }
@@ -45,13 +46,16 @@ class Instance {
   }
 
  private:
-  webidl::Assignment Steps() const {
-    webidl::Assignment steps;
+  webidl::Assignment PlannedSizes() const {
+    webidl::Assignment planned;
     for (const auto& [name, bounds] : source_.names.symbols()) {
-      const uint64_t step = RoundUpToStep(sizes_.at(name));
-      steps[name] = static_cast<uint32_t>(std::min<uint64_t>(step, bounds.max));
+      const uint32_t size = sizes_.at(name);
+      uint64_t wanted = size;
+      if (room_ == Room::kSteps) wanted = RoundUpToStep(size);
+      if (room_ == Room::kAll && size > 1) wanted = bounds.max;
+      planned[name] = static_cast<uint32_t>(std::min<uint64_t>(wanted, bounds.max));
     }
-    return steps;
+    return planned;
   }
 
   const webidl::OperandDescriptor& descriptor(ValueId value) const {
@@ -124,6 +128,7 @@ class Instance {
 
   const Graph& source_;
   const webidl::Assignment& sizes_;
+  const Room room_;
   Graph graph_;
 };
 
@@ -136,8 +141,8 @@ uint64_t RoundUpToStep(uint64_t size) {
   return AlignUp(size, std::bit_floor(size - 1) / 4);
 }
 
-Result<Graph> GraphAt(const Graph& graph, const webidl::Assignment& sizes) {
-  return Instance(graph, sizes).Run();
+Result<Graph> GraphAt(const Graph& graph, const webidl::Assignment& sizes, Room room) {
+  return Instance(graph, sizes, room).Run();
 }
 
 }  // namespace webnnd::service

@@ -19,6 +19,16 @@ void Label(LoweringBuilder& builder, size_t first_call, const char* label) {
   for (size_t i = first_call; i < builder.calls().size(); ++i) builder.calls()[i].label = label;
 }
 
+// The elements of a tensor as a copy reads them.
+std::vector<StridedDimension> Strided(const Shape& shape, const Shape& capacity) {
+  std::vector<StridedDimension> dimensions;
+  for (const CapacityDimension& dimension : DimensionsInCapacity(shape, capacity)) {
+    dimensions.push_back({.size = dimension.size, .strides = {dimension.stride}});
+  }
+  if (dimensions.empty()) dimensions.push_back({.size = 1, .strides = {1}});
+  return dimensions;
+}
+
 }  // namespace
 
 std::vector<CapacityDimension> DimensionsInCapacity(std::span<const uint32_t> shape,
@@ -64,6 +74,10 @@ Status StridedEndpoints::LowerInputs() {
     graph_.values[packed].kind = Value::Kind::kResult;
     graph_.values[packed].index = 0;
     if (append != grown.end()) append->second->old = graph_.inputs[i].value;
+    if (append == grown.end() && IsOnlyAppended(packed)) {
+      unpacked_[packed] = {graph_.inputs[i].value, &capacity};
+      continue;
+    }
     // Without other users nobody looks at a tensor that grows.
     const bool is_used =
         std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
@@ -106,6 +120,21 @@ void StridedEndpoints::FindAppends() {
   for (const Node& node : graph_.nodes) {
     if (ReadsTensors(node)) readers_.insert(&node);
   }
+}
+
+bool StridedEndpoints::IsOnlyAppended(ValueId input) const {
+  const auto is_input = [&](const Graph::Output& output) { return output.value == input; };
+  if (std::any_of(graph_.outputs.begin(), graph_.outputs.end(), is_input)) return false;
+  const Shape& shape = graph_.values[input].descriptor.shape();
+  return std::all_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& node) {
+    if (std::find(node.operands.begin(), node.operands.end(), input) == node.operands.end()) {
+      return true;
+    }
+    if (!IsAppend(node)) return false;
+    const Shape& to = options_.output_capacities[appends_.at(node.results[0]).output];
+    // One copy has runs of one distance.
+    return DimensionsInCapacity(shape, to).size() <= 2;
+  });
 }
 
 bool StridedEndpoints::IsAppend(const Node& node) const {
@@ -212,14 +241,11 @@ Result<ValueId> StridedEndpoints::AddTensor(Value::Kind kind, ValueId like, uint
 }
 
 void StridedEndpoints::Pack(ValueId tensor, ValueId packed, const Shape& capacity) {
-  RegionCopy copy{.source = tensor, .result = packed, .dimensions = {}};
-  for (const CapacityDimension& dimension :
-       DimensionsInCapacity(builder_.descriptor(packed).shape(), capacity)) {
-    copy.dimensions.push_back({.size = dimension.size, .strides = {dimension.stride}});
-  }
-  if (copy.dimensions.empty()) copy.dimensions.push_back({.size = 1, .strides = {1}});
   const size_t first_call = builder_.calls().size();
-  AddRegionCopy(std::move(copy), builder_);
+  AddRegionCopy({.source = tensor,
+                 .result = packed,
+                 .dimensions = Strided(builder_.descriptor(packed).shape(), capacity)},
+                builder_);
   Label(builder_, first_call, "pack");
 }
 
@@ -243,6 +269,12 @@ Status StridedEndpoints::CopyToTensor(ValueId source, ValueId tensor, const Shap
     return NotSupportedError("a result of so many separate parts ({}) is not supported", copies);
   }
   const uint32_t count = run.size * runs.size;
+  std::vector<StridedDimension> source_dimensions = {{.size = count, .strides = {1}}};
+  if (const auto unpacked = unpacked_.find(source); unpacked != unpacked_.end()) {
+    CHECK(copies == 1);
+    source_dimensions = Strided(builder_.descriptor(source).shape(), *unpacked->second.capacity);
+    source = unpacked->second.tensor;
+  }
   for (uint32_t i = 0; i < copies; ++i) {
     uint32_t walked = 0;
     uint32_t rest = i;
@@ -252,7 +284,7 @@ Status StridedEndpoints::CopyToTensor(ValueId source, ValueId tensor, const Shap
     }
     AddRegionCopy({.source = source,
                    .result = tensor,
-                   .dimensions = {{.size = count, .strides = {1}}},
+                   .dimensions = source_dimensions,
                    .source_offset = i * count,
                    .result_offset = offset + walked,
                    .run_length = run.size,

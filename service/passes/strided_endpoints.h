@@ -50,7 +50,14 @@ class StridedEndpoints {
     ValueId old = kNoValue;     // The same as the input, where the two are one tensor.
   };
 
+  // An input that appends alone read, straight from where it lies.
+  struct Unpacked {
+    ValueId tensor = kNoValue;
+    const webidl::Shape* capacity = nullptr;
+  };
+
   void FindAppends();
+  bool IsOnlyAppended(ValueId input) const;
   // Whether attention reads both its keys and its values from tensors that grow, where they lie.
   bool ReadsTensors(const Node& node) const;
   // How many rows a matrix of the append's result has room for, where matrices lie packed but for
@@ -61,7 +68,7 @@ class StridedEndpoints {
   Result<ValueId> AddTensor(Value::Kind kind, ValueId like, uint32_t index,
                             const webidl::Shape& capacity);
   void Pack(ValueId tensor, ValueId packed, const webidl::Shape& capacity);
-  // Copies `source`, whose elements begin at `offset` of the tensor.
+  // Copies `source` to where its elements begin in the tensor.
   Status CopyToTensor(ValueId source, ValueId tensor, const webidl::Shape& capacity,
                       uint32_t offset);
 
@@ -69,7 +76,8 @@ class StridedEndpoints {
   const PlanOptions& options_;
   LoweringBuilder& builder_;
   std::map<ValueId, Append> appends_;  // By the result of the concat.
-  std::set<const Node*> readers_;      // Attention that reads tensors of appends itself.
+  std::map<ValueId, Unpacked> unpacked_;
+  std::set<const Node*> readers_;  // Attention that reads tensors of appends itself.
 };
 
 }  // namespace webnnd::service

@@ -84,15 +84,38 @@ class DeviceEvaluator : public ConstantEvaluator {
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
 };
 
-// Sizes at which a dynamic graph is tried: the least, where operators may have nothing to work on,
-// and what is like the most of those between.
+// Sizes of one dimension that lowering may tell apart: none, one, odd, of whole vectors, the most.
+std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds) {
+  const uint32_t middle = bounds.min + (bounds.max - bounds.min) / 2;
+  std::vector<uint32_t> sizes = {bounds.min, 1, middle | 1, AlignUp(middle, 8u), bounds.max};
+  std::erase_if(sizes, [&](uint32_t size) { return size < bounds.min || size > bounds.max; });
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+// Sizes at which a dynamic graph is tried: all of the above with all others, where that is few
+// enough; the least of all come first.
 std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
-  std::vector<webidl::Assignment> all = webidl::SamplePoints(graph.names.symbols());
-  std::vector<webidl::Assignment> trials(4);
-  for (const auto& [name, bounds] : graph.names.symbols()) trials[0][name] = bounds.min;
-  trials[1] = all[all.size() - 2];
-  trials[2] = all[all.size() - 3];
-  trials[3] = all[all.size() - 1];
+  constexpr size_t kTrialsMax = 32;
+  std::vector<webidl::Assignment> trials(1);
+  for (const auto& [name, bounds] : graph.names.symbols()) {
+    const std::vector<uint32_t> sizes = TrialSizesOf(bounds);
+    std::vector<webidl::Assignment> extended;
+    for (uint32_t size : sizes) {
+      for (webidl::Assignment trial : trials) {
+        trial[name] = size;
+        extended.push_back(std::move(trial));
+      }
+    }
+    trials = std::move(extended);
+    if (trials.size() <= kTrialsMax) continue;
+    std::vector<webidl::Assignment> all = webidl::SamplePoints(graph.names.symbols());
+    webidl::Assignment least;
+    for (const auto& [other, limits] : graph.names.symbols()) least[other] = limits.min;
+    all.insert(all.begin(), std::move(least));
+    return all;
+  }
   return trials;
 }
 
@@ -102,6 +125,9 @@ Status WarmUp(GraphObject& graph, Device& device, const std::atomic<bool>* cance
     ASSIGN_OR_RETURN(const CompiledGraph compiled,
                      PlanGraphAt(graph.graph, sizes, graph.options, {}));
     TRY(Executable::WarmUp(device, compiled.plan, cancelled));
+    if (compiled.plan.arena_bytes > limits::kRoomForAllSizesBytesMax) {
+      graph.options.room = Room::kSteps;
+    }
     const auto kernels = static_cast<uint32_t>(compiled.plan.calls.size());
     graph.kernel_count = std::max(graph.kernel_count, kernels - compiled.plan.copy_count);
   }

@@ -49,6 +49,8 @@ void BindingUsers::Invalidate(const Error& reason) {
     if (binding == nullptr) continue;
     binding->prepared = nullptr;
     binding->variants.clear();
+    binding->recordings.clear();
+    binding->plan_ahead = nullptr;
     if (!binding->error) binding->error = reason;
   }
   bindings_.clear();

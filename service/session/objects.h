@@ -17,6 +17,7 @@
 #include "service/graph/graph_assembler.h"
 #include "service/passes/compile.h"
 #include "service/session/metrics.h"
+#include "service/session/plan_ahead.h"
 #include "service/vulkan/device.h"
 #include "webidl/operand_descriptor.h"
 
@@ -191,13 +192,20 @@ struct BindingObject : Object {
   struct Variant {
     std::vector<webidl::Shape> shapes;  // Of all inputs, then of all outputs.
     std::shared_ptr<const CompiledGraph> compiled;
-    std::shared_ptr<Binding> prepared;  // Several variants may have the same one.
+  };
+  // Serves all variants that differ from each other in sizes alone.
+  struct Recording {
+    std::vector<uint32_t> constant_buffers;  // CompiledGraph::constant_buffers of the variants.
+    std::shared_ptr<Binding> prepared;
   };
 
-  // Timeline thread.
-  std::list<Variant> variants;        // Most recently used first.
-  std::shared_ptr<Binding> prepared;  // nullptr before the first use, and after an error.
-  std::optional<Error> error;         // Why it can never be dispatched.
+  // Timeline thread. Both lists: most recently used first.
+  std::list<Variant> variants;
+  std::list<Recording> recordings;
+  webidl::Assignment sizes;               // Of the last dispatch, where the graph is dynamic.
+  std::shared_ptr<PlanAhead> plan_ahead;  // nullptr where the next sizes cannot be told.
+  std::shared_ptr<Binding> prepared;      // nullptr before the first use, and after an error.
+  std::optional<Error> error;             // Why it can never be dispatched.
 };
 
 }  // namespace webnnd::service

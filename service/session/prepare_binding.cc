@@ -23,9 +23,14 @@ Status CheckTensor(const char* what, const GraphObject& graph,
   INVALID_IF(tensor->context != graph.context, "the tensor for ({}) is of another context", name);
   TRY(webidl::CheckBindable(what, name, endpoint.descriptor, tensor->descriptor));
   INVALID_IF(tensor->constant, "the tensor for ({}) is constant", name);
-  if (tensor->buffer == nullptr) {
-    if (tensor->error) return *tensor->error;
-    return InvalidStateError("the tensor for ({}) was destroyed", name);
+  return {};
+}
+
+Status CheckMemory(const std::vector<GraphObject::Endpoint>& endpoints, const Tensors& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i]->buffer != nullptr) continue;
+    if (tensors[i]->error) return *tensors[i]->error;
+    return InvalidStateError("the tensor for ({}) was destroyed", endpoints[i].name);
   }
   return {};
 }
@@ -87,41 +92,78 @@ std::vector<webidl::Shape> CapacitiesOf(const Tensors& tensors) {
   return capacities;
 }
 
-// Finds a recorded binding that can run the first variant too, or records one.
-Status ChooseBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
-                     const std::atomic<bool>* cancelled) {
-  BindingObject::Variant& wanted = binding.variants.front();
-  const std::shared_ptr<const Plan> plan(wanted.compiled, &wanted.compiled->plan);
-  for (const BindingObject::Variant& variant : binding.variants) {
-    if (variant.prepared == nullptr ||
-        variant.compiled->constant_buffers != wanted.compiled->constant_buffers ||
-        !variant.prepared->Use(plan)) {
-      continue;
+// Finds a recording that can run the plan too, or records one, and puts it first.
+Status ChooseRecording(BindingObject& binding, const std::shared_ptr<const CompiledGraph>& compiled,
+                       const std::shared_ptr<DeviceQuota>& quota,
+                       const std::atomic<bool>* cancelled) {
+  auto& recordings = binding.recordings;
+  const std::shared_ptr<const Plan> plan(compiled, &compiled->plan);
+  for (auto known = recordings.begin(); known != recordings.end(); ++known) {
+    if (known->constant_buffers != compiled->constant_buffers) continue;
+    Binding::Use use = known->prepared->UsePlan(plan);
+    if (use == Binding::Use::kBusy) {
+      // Cheaper than to record again, which would go on for as long as the client is ahead.
+      TRY(binding.context->timeline->WaitIdle());
+      use = known->prepared->UsePlan(plan);
     }
-    wanted.prepared = variant.prepared;
+    if (use != Binding::Use::kReady) continue;
+    recordings.splice(recordings.begin(), recordings, known);
     return {};
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
-                   MakeExecutable(*binding.graph, *wanted.compiled, quota, cancelled));
-  ASSIGN_OR_RETURN(wanted.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),
-                                                    Buffers(binding.outputs), /*variable=*/true));
-  CHECK(wanted.prepared->Use(plan));
+                   MakeExecutable(*binding.graph, *compiled, quota, cancelled));
+  ASSIGN_OR_RETURN(std::shared_ptr<Binding> prepared,
+                   Binding::Create(std::move(executable), Buffers(binding.inputs),
+                                   Buffers(binding.outputs), /*variable=*/true));
+  CHECK(prepared->UsePlan(plan) == Binding::Use::kReady);
+  recordings.push_front({compiled->constant_buffers, std::move(prepared)});
+  if (recordings.size() > limits::kRecordingsPerBindingMax) recordings.pop_back();
   return {};
 }
 
+PlanOptions OptionsFor(const BindingObject& binding) {
+  return {.aliases = FindAliases(binding),
+          .input_capacities = CapacitiesOf(binding.inputs),
+          .output_capacities = CapacitiesOf(binding.outputs)};
+}
+
+// The plan for sizes that are none of the variants', which has been made already if they could be
+// told; then tells what comes next.
+Result<CompiledGraph> PlanOrTake(BindingObject& binding, const webidl::Assignment& sizes,
+                                 WorkQueue& ahead) {
+  const std::shared_ptr<PlanAhead> known = std::exchange(binding.plan_ahead, nullptr);
+  const webidl::Assignment before = std::exchange(binding.sizes, sizes);
+  ASSIGN_OR_RETURN(CompiledGraph compiled,
+                   known != nullptr && known->sizes() == sizes
+                       ? known->Take()
+                       : PlanForSizes(*binding.graph, sizes, OptionsFor(binding)));
+  auto next = PredictSizes(before, sizes, binding.graph->graph.names.symbols());
+  if (!next) return compiled;
+  // The graph does not change once it is built.
+  auto work = [graph = binding.graph, sizes = *next, options = OptionsFor(binding)] {
+    return PlanForSizes(*graph, sizes, options);
+  };
+  binding.plan_ahead = std::make_shared<PlanAhead>(std::move(*next), std::move(work));
+  ahead.Post([plan = binding.plan_ahead] { plan->Run(); });
+  return compiled;
+}
+
 Status PrepareForShapes(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
-                        const std::atomic<bool>* cancelled) {
+                        WorkQueue& ahead, const std::atomic<bool>* cancelled) {
   GraphObject& graph = *binding.graph;
-  // Where an input is not what it should be, its shape need not be either.
-  for (size_t i = 0; i < binding.inputs.size(); ++i) {
-    if (!binding.inputs[i]->error) continue;
-    return Error(*binding.inputs[i]->error)
-        .AddContext("using it as the input (" + graph.inputs[i].name + ")");
-  }
   ASSIGN_OR_RETURN(const webidl::Assignment sizes,
                    webidl::CheckInputs(Pair(graph.inputs, binding.inputs)));
   ASSIGN_OR_RETURN(const std::vector<webidl::Shape> results,
                    webidl::CheckOutputs(Pair(graph.outputs, binding.outputs), sizes));
+  // First, and whatever fails below: the client has done the same, and what it writes to poisoned
+  // outputs has these shapes.
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!binding.outputs[i]->descriptor.is_dynamic()) continue;
+    ASSIGN_OR_RETURN(binding.outputs[i]->current,
+                     binding.outputs[i]->descriptor.Resized(results[i]));
+  }
+  TRY(CheckMemory(graph.inputs, binding.inputs));
+  TRY(CheckMemory(graph.outputs, binding.outputs));
   std::vector<webidl::Shape> shapes;
   for (const auto& input : binding.inputs) shapes.push_back(input->current.shape());
   shapes.insert(shapes.end(), results.begin(), results.end());
@@ -131,22 +173,13 @@ Status PrepareForShapes(BindingObject& binding, const std::shared_ptr<DeviceQuot
   if (variant != variants.end()) {
     variants.splice(variants.begin(), variants, variant);
   } else {
-    ASSIGN_OR_RETURN(CompiledGraph compiled,
-                     PlanForSizes(graph, sizes,
-                                  {.aliases = FindAliases(binding),
-                                   .input_capacities = CapacitiesOf(binding.inputs),
-                                   .output_capacities = CapacitiesOf(binding.outputs)}));
+    ASSIGN_OR_RETURN(CompiledGraph compiled, PlanOrTake(binding, sizes, ahead));
     variants.push_front(
-        {std::move(shapes), std::make_shared<const CompiledGraph>(std::move(compiled)), nullptr});
+        {std::move(shapes), std::make_shared<const CompiledGraph>(std::move(compiled))});
   }
   if (variants.size() > limits::kVariantsPerBindingMax) variants.pop_back();
-  TRY(ChooseBinding(binding, quota, cancelled));
-  binding.prepared = variants.front().prepared;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!binding.outputs[i]->descriptor.is_dynamic()) continue;
-    ASSIGN_OR_RETURN(binding.outputs[i]->current,
-                     binding.outputs[i]->descriptor.Resized(results[i]));
-  }
+  TRY(ChooseRecording(binding, variants.front().compiled, quota, cancelled));
+  binding.prepared = binding.recordings.front().prepared;
   return {};
 }
 
@@ -162,14 +195,16 @@ bool IsDynamic(const BindingObject& binding) {
 }
 
 Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
-                      const std::atomic<bool>* cancelled) {
+                      WorkQueue& ahead, const std::atomic<bool>* cancelled) {
   TraceScope scope("prepare");
   GraphObject& graph = *binding.graph;
   TRY(CheckTensors("input", graph, graph.inputs, binding.inputs));
   TRY(CheckTensors("output", graph, graph.outputs, binding.outputs));
   INVALID_IF(HasDuplicate(Pointers(binding.inputs)), "a tensor is bound to two inputs");
   INVALID_IF(HasDuplicate(Pointers(binding.outputs)), "a tensor is bound to two outputs");
-  if (IsDynamic(binding)) return PrepareForShapes(binding, quota, cancelled);
+  if (IsDynamic(binding)) return PrepareForShapes(binding, quota, ahead, cancelled);
+  TRY(CheckMemory(graph.inputs, binding.inputs));
+  TRY(CheckMemory(graph.outputs, binding.outputs));
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
                    PlanFor(graph, FindAliases(binding), quota, cancelled));
   ASSIGN_OR_RETURN(binding.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),

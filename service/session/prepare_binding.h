@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "service/session/objects.h"
+#include "service/session/work_queue.h"
 
 namespace webnnd::service {
 
@@ -17,8 +18,9 @@ bool IsDynamic(const BindingObject& binding);
 // dynamic for those that the inputs have now, and then gives the outputs theirs. The error of a
 // tensor's creation, or Validation where one does not fit its place; a tensor may be once among the
 // inputs and once among the outputs.
+// `ahead` is another thread's: it plans for the sizes that are likely to come next.
 Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>& quota,
-                      const std::atomic<bool>* cancelled);
+                      WorkQueue& ahead, const std::atomic<bool>* cancelled);
 
 // Plain dispatch allows no tensor twice: Validation.
 Status CheckTensorsDiffer(const BindingObject& binding);

@@ -499,14 +499,18 @@ void TimelineRunner::CreateBinding(std::shared_ptr<BindingObject> binding,
     if (!graph.built || graph.error || binding->context->timeline == nullptr) return;
     // Shapes are known once it is dispatched.
     if (IsDynamic(*binding)) return;
-    if (Status status = PrepareBinding(*binding, quota_, &stopping_); !status.ok()) {
+    if (Status status = PrepareBinding(*binding, quota_, builds_, &stopping_); !status.ok()) {
       LogDebug("a binding cannot be dispatched: {}", status.error().ToString());
     }
   });
 }
 
 void TimelineRunner::DestroyBinding(std::shared_ptr<BindingObject> binding) {
-  Post(binding->context, [binding] { binding->prepared = nullptr; });
+  Post(binding->context, [binding] {
+    binding->prepared = nullptr;
+    binding->recordings.clear();
+    binding->plan_ahead = nullptr;
+  });
 }
 
 Status TimelineRunner::RunDispatch(BindingObject& binding) {
@@ -524,7 +528,7 @@ Status TimelineRunner::RunDispatch(BindingObject& binding) {
   // A plain dispatch.
   if (binding.handle == ipc::Handle{}) TRY(CheckTensorsDiffer(binding));
   if (binding.prepared == nullptr || IsDynamic(binding)) {
-    TRY(PrepareBinding(binding, quota_, &stopping_));
+    TRY(PrepareBinding(binding, quota_, builds_, &stopping_));
   }
   for (size_t i = 0; i < binding.inputs.size(); ++i) {
     if (!binding.inputs[i]->error) continue;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -10,11 +9,6 @@
 #include "service/vulkan/vk_try.h"
 
 namespace webnnd::service {
-namespace {
-
-std::atomic<uint64_t> recordings{0};
-
-}  // namespace
 
 Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable> executable,
                                                  std::vector<std::shared_ptr<Buffer>> inputs,
@@ -35,7 +29,6 @@ Status BindingImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
   ASSIGN_OR_RETURN(outputs_, Adopt(outputs, plan.output_bytes));
   slots_.resize(variable_ ? 2 : 1);
   if (plan.calls.empty()) return {};
-  for (const KernelCall& call : plan.calls) cost_ += call.cost;
   if (variable_) {
     const uint64_t bytes = GroupsOffset(slots_.size(), 0);
     ASSIGN_OR_RETURN(variable_parameters_,
@@ -52,33 +45,44 @@ Status BindingImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& inputs,
   return {};
 }
 
-uint64_t Binding::RecordingCount() { return recordings; }
-
 // The parameters of all slots come first, then the numbers of workgroups.
 uint64_t BindingImpl::GroupsOffset(size_t slot, size_t call) const {
   const uint64_t calls = executable_->plan().calls.size();
   return slots_.size() * SlotBytes() + (slot * calls + call) * sizeof(VkDispatchIndirectCommand);
 }
 
-bool BindingImpl::Use(const std::shared_ptr<const Plan>& plan) {
+Binding::Use BindingImpl::UsePlan(const std::shared_ptr<const Plan>& plan) {
   CHECK(variable_);
-  if (slots_[current_].plan == plan) return true;
-  if (!IsLike(*plan)) return false;
+  if (slots_[current_].plan == plan) return Use::kReady;
+  if (!IsLike(*plan)) return Use::kOtherPlan;
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot].plan != plan && slots_[slot].token.use_count() > 1) continue;
     if (slots_[slot].plan != plan) WriteSlot(slot, *plan);
     slots_[slot].plan = plan;
     current_ = slot;
-    return true;
+    return Use::kReady;
   }
-  return false;
+  return Use::kBusy;
+}
+
+bool BindingImpl::FitsSegments(const Plan& plan) const {
+  const uint64_t cost_max = executable_->device().profile().submission_cost;
+  size_t call = 0;
+  for (const Segment& segment : slots_[0].segments) {
+    uint64_t cost = 0, recorded = 0;
+    for (; call < segment.end; ++call) {
+      cost += plan.calls[call].cost;
+      recorded += executable_->plan().calls[call].cost;
+    }
+    if (cost > std::max(cost_max, 2 * recorded)) return false;
+  }
+  return true;
 }
 
 // Whether the plan's calls are those that are recorded, but for their parameters and how much they
-// do. One that does much more must be cut into other submissions.
+// do.
 bool BindingImpl::IsLike(const Plan& plan) const {
   const Plan& own = executable_->plan();
-  uint64_t cost = 0;
   if (plan.calls.size() != own.calls.size() || plan.arena_bytes > own.arena_bytes ||
       plan.input_bytes != own.input_bytes || plan.output_bytes != own.output_bytes ||
       plan.constant_bytes != own.constant_bytes) {
@@ -87,14 +91,13 @@ bool BindingImpl::IsLike(const Plan& plan) const {
   for (size_t i = 0; i < own.calls.size(); ++i) {
     const KernelCall& call = plan.calls[i];
     const KernelCall& recorded = own.calls[i];
-    cost += call.cost;
     if (call.shader != recorded.shader || call.specialization != recorded.specialization ||
         call.buffers != recorded.buffers || call.barrier_before != recorded.barrier_before ||
         call.parameters.size() * sizeof(uint32_t) > executable_->parameter_room(i)) {
       return false;
     }
   }
-  return cost <= 2 * cost_;
+  return FitsSegments(plan);
 }
 
 void BindingImpl::WriteSlot(size_t slot, const Plan& plan) {
@@ -108,6 +111,11 @@ void BindingImpl::WriteSlot(size_t slot, const Plan& plan) {
     }
     const VkDispatchIndirectCommand groups{CountWorkgroups(plan.calls[i]), 1, 1};
     std::memcpy(memory + GroupsOffset(slot, i), &groups, sizeof groups);
+  }
+  size_t call = 0;
+  for (Segment& segment : slots_[slot].segments) {
+    segment.cost = 0;
+    for (; call < segment.end; ++call) segment.cost += plan.calls[call].cost;
   }
 }
 
@@ -151,7 +159,7 @@ Status BindingImpl::WriteSet(size_t call) {
       ASSIGN_OR_RETURN(descriptors.texels[i], TexelView(buffers[i]));
     }
   }
-  ++recordings;
+  ++executable_->device().descriptor_updates;
   pipelines.set_layout().Write(sets_[call], descriptors);
   return {};
 }
@@ -196,8 +204,8 @@ Status BindingImpl::Record(size_t slot) {
 }
 
 Result<size_t> BindingImpl::RecordSegment(size_t slot, size_t first) {
-  ++recordings;
   DeviceImpl& device = executable_->device();
+  ++device.recordings;
   const std::vector<KernelCall>& calls = executable_->plan().calls;
   Segment segment;
   ASSIGN_OR_RETURN(segment.commands, AllocateCommandBuffer(device.logical(), command_pool_.get()));
@@ -223,6 +231,7 @@ Result<size_t> BindingImpl::RecordSegment(size_t slot, size_t first) {
     RecordCall(segment.commands, slot, call, workgroups);
   }
   VK_TRY(device.lost(), vkEndCommandBuffer(segment.commands));
+  segment.end = call;
   slots_[slot].segments.push_back(segment);
   return call;
 }

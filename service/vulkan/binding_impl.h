@@ -20,6 +20,7 @@ class BindingImpl : public Binding {
   struct Segment {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     uint64_t cost = 0;
+    size_t end = 0;  // The call after the last one.
   };
 
   // Where sizes vary, a dispatch finds its parameters and the numbers of its workgroups in memory
@@ -41,7 +42,7 @@ class BindingImpl : public Binding {
   const std::vector<Segment>& segments() const { return slots_[current_].segments; }
   std::shared_ptr<const void> token() const { return slots_[current_].token; }
 
-  bool Use(const std::shared_ptr<const Plan>& plan) override;
+  Use UsePlan(const std::shared_ptr<const Plan>& plan) override;
 
  private:
   Result<std::vector<std::shared_ptr<BufferImpl>>> Adopt(
@@ -56,6 +57,8 @@ class BindingImpl : public Binding {
   Result<size_t> RecordSegment(size_t slot, size_t first);
   void RecordCall(VkCommandBuffer commands, size_t slot, size_t call, uint32_t workgroups) const;
   bool IsLike(const Plan& plan) const;
+  // Whether it can be cut into the submissions that were recorded.
+  bool FitsSegments(const Plan& plan) const;
   void WriteSlot(size_t slot, const Plan& plan);
   const BufferImpl& parameters() const {
     return variable_ ? *variable_parameters_ : executable_->parameters();
@@ -77,7 +80,6 @@ class BindingImpl : public Binding {
   std::shared_ptr<BufferImpl> variable_parameters_;
   std::vector<Slot> slots_;
   size_t current_ = 0;
-  uint64_t cost_ = 0;  // Of the plan that was recorded.
 };
 
 }  // namespace webnnd::service

@@ -58,8 +58,9 @@ void Completion::Run() {
 
 void Completion::Finish(Entry& entry) {
   const bool ok = entry.semaphore != VK_NULL_HANDLE && WaitFor(entry);
-  RunCallbacks(entry.callbacks, ok);
+  // First: who is told that a dispatch has ended may count on what it held.
   entry.keep_alive.clear();
+  RunCallbacks(entry.callbacks, ok);
   if (entry.retired) std::exchange(entry.retired, nullptr)();
 }
 

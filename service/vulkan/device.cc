@@ -60,6 +60,10 @@ Result<std::shared_ptr<Buffer>> Device::Allocate(uint64_t bytes) {
 
 uint64_t Device::bytes_in_use() const { return impl_->memory().bytes_in_use(); }
 
+WorkCounts Device::work_counts() const {
+  return {impl_->descriptor_updates, impl_->recordings, impl_->memory().allocation_count()};
+}
+
 bool Device::lost() const { return impl_->logical().is_lost(); }
 
 uint64_t Device::ValidationMessageCount() { return Instance::ValidationMessageCount(); }

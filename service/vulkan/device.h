@@ -45,6 +45,14 @@ class Buffer {
   virtual uint64_t bytes() const = 0;
 };
 
+// What a dispatch that has been made before does without; so far.
+struct WorkCounts {
+  uint64_t descriptor_updates = 0;  // Descriptor sets written.
+  uint64_t recordings = 0;          // Command buffers of bindings.
+  uint64_t allocations = 0;         // Buffers, but those that transfers pass through.
+  friend bool operator==(const WorkCounts&, const WorkCounts&) = default;
+};
+
 // Thread-safe.
 class Device {
  public:
@@ -63,6 +71,7 @@ class Device {
 
   // Bytes of all buffers that live now, our own (arenas, parameters, staging) included.
   uint64_t bytes_in_use() const;
+  WorkCounts work_counts() const;
   // True once a call answered VK_ERROR_DEVICE_LOST, or work took too long.
   bool lost() const;
   // Messages of the validation layers so far, in this process.
@@ -105,11 +114,13 @@ class Binding {
                                                  std::vector<std::shared_ptr<Buffer>> inputs,
                                                  std::vector<std::shared_ptr<Buffer>> outputs,
                                                  bool variable = false);
-  // Makes the dispatches that follow run `plan`; false where it is not such a plan, or where the
-  // dispatches before have not ended. Records nothing. Only for variable ones.
-  virtual bool Use(const std::shared_ptr<const Plan>& plan) = 0;
-  // Descriptor sets written and command buffers recorded so far, in this process.
-  static uint64_t RecordingCount();
+  enum class Use : uint8_t {
+    kReady,      // Dispatches that follow run the plan.
+    kBusy,       // Nothing has changed: too many dispatches with other sizes have not ended.
+    kOtherPlan,  // Nothing has changed: the plans differ in more than sizes.
+  };
+  // Records nothing, and does not wait. Only for variable ones.
+  virtual Use UsePlan(const std::shared_ptr<const Plan>& plan) = 0;
 };
 
 // The ordered work of one context: one timeline semaphore. Used by one thread at a time; callbacks

@@ -2,6 +2,8 @@
 #ifndef WEBNND_SERVICE_VULKAN_DEVICE_IMPL_H_
 #define WEBNND_SERVICE_VULKAN_DEVICE_IMPL_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "base/result.h"
@@ -30,6 +32,10 @@ class DeviceImpl : public std::enable_shared_from_this<DeviceImpl> {
   }
   // `buffer` as ours; Internal error for nullptr or a buffer of another device.
   Result<std::shared_ptr<BufferImpl>> Own(const std::shared_ptr<Buffer>& buffer) const;
+
+  // Of bindings (WorkCounts).
+  std::atomic<uint64_t> descriptor_updates{0};
+  std::atomic<uint64_t> recordings{0};
 
  private:
   // Members die from the last to the first: threads, then objects, then the device.

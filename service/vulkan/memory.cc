@@ -83,6 +83,7 @@ Result<std::shared_ptr<BufferImpl>> Memory::Allocate(std::shared_ptr<DeviceImpl>
   }
   ASSIGN_OR_RETURN(Range range, AllocateRange(kind, *padded));
   bytes_in_use_ += *padded;
+  if (kind != MemoryKind::kStaging) ++allocation_count_;
   return std::make_shared<BufferImpl>(std::move(owner), kind, range.block, range.offset,
                                       AlignUp<uint64_t>(std::max<uint64_t>(bytes, 1), 4));
 }

@@ -91,6 +91,8 @@ class Memory {
   Result<std::unique_ptr<MemoryBlock>> CreateBlock(MemoryKind kind, uint64_t bytes);
   // Bytes of all buffers that live now.
   uint64_t bytes_in_use() const { return bytes_in_use_.load(); }
+  // Buffers allocated so far, those for staging left out.
+  uint64_t allocation_count() const { return allocation_count_.load(); }
 
  private:
   friend class BufferImpl;
@@ -107,6 +109,7 @@ class Memory {
   std::mutex mutex_;
   std::array<std::vector<std::unique_ptr<MemoryBlock>>, kMemoryKindCount> blocks_;
   std::atomic<uint64_t> bytes_in_use_{0};
+  std::atomic<uint64_t> allocation_count_{0};
 };
 
 }  // namespace webnnd::service

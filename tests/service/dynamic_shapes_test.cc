@@ -339,6 +339,35 @@ TEST_F(DynamicShapesTest, FailedDispatch_LeavesTheTensorsUsable) {
   EXPECT_EQ(Read(*out), (Floats{7, 8, 9}));
 }
 
+// Room for the tensors, and not for what lies in between.
+class LittleMemoryTest : public DynamicShapesTest {
+ protected:
+  void SetUp() override {
+    set_device_bytes_max(5 * kRows * 4 / 2 * sizeof(float));
+    DynamicShapesTest::SetUp();
+  }
+  static constexpr uint32_t kRows = 1 << 14;
+};
+
+// Client and service agree on the shapes of outputs whatever becomes of a dispatch.
+TEST_F(LittleMemoryTest, DispatchThatFails_LeavesOutputsThatCanBeWritten) {
+  const DynamicDimension rows{"rows", kRows, 1};
+  Operand x = Input("x", {rows, 4u});
+  auto turned = builder_->Transpose(x);
+  auto graph = Build({{"y", *builder_->Softmax(*turned, 0)}});
+  ASSERT_NE(graph, nullptr);
+  auto in = MakeTensor({rows, 4u}), out = MakeTensor({4u, rows});
+  ASSERT_TRUE(in->Resize({3, 4}).ok());
+  Write(*in, Ramp({3, 4}, 1));
+  ASSERT_TRUE(context_->Dispatch(*graph, {{"x", in}}, {{"y", out}}).ok());
+  EXPECT_EQ(out->shape(), (Shape{4, 3}));
+  auto read = ml().Wait(context_->ReadTensor(*out));
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().ToString(), HasSubstr("limit"));
+  Write(*out, Ramp({4, 3}, 7));
+  EXPECT_EQ(Read(*out), Ramp({4, 3}, 7));
+}
+
 // --- Zero sizes ---------------------------------------------------------------------------------
 
 TEST_F(DynamicShapesTest, ZeroSizes_SkipKernelsAndReadNothing) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "service/vulkan/binding_impl.h"
@@ -166,6 +168,107 @@ TEST_F(DispatchTest, BuildBesideDispatches_DisturbsNeither) {
   ASSERT_TRUE(values.ok());
   EXPECT_EQ(*values, std::vector<float>(1024, 300.0f));
 }
+
+// --- Bindings whose sizes vary ------------------------------------------------------------------
+
+class VariableBindingTest : public DispatchTest {
+ protected:
+  using Use = Binding::Use;
+  static constexpr uint32_t kCapacity = 100;
+
+  void SetUp() override {
+    DispatchTest::SetUp();
+    timeline_ = MakeTimeline();
+    input_ = Allocate(4 * kCapacity);
+    output_ = Allocate(4 * kCapacity);
+    ASSERT_TRUE(WriteFloats(*timeline_, input_, std::vector<float>(kCapacity, 2.0f)).ok());
+    ASSERT_TRUE(timeline_->Clear(output_).ok());
+    auto binding = Binding::Create(MakeExecutable(IncrementPlan(kCapacity)), {input_}, {output_},
+                                   /*variable=*/true);
+    ASSERT_TRUE(binding.ok()) << binding.error().ToString();
+    binding_ = *binding;
+  }
+  void TearDown() override {
+    binding_ = nullptr;
+    input_ = output_ = nullptr;
+    timeline_ = nullptr;
+    DispatchTest::TearDown();
+  }
+
+  // Of the first `count` elements.
+  static std::shared_ptr<Plan> PlanFor(uint32_t count) {
+    auto plan = std::make_shared<Plan>(IncrementPlan(kCapacity));
+    plan->calls[0].parameters[0] = plan->calls[0].invocations = count;
+    return plan;
+  }
+
+  std::unique_ptr<Timeline> timeline_;
+  std::shared_ptr<Buffer> input_, output_;
+  std::shared_ptr<Binding> binding_;
+};
+
+TEST_F(VariableBindingTest, OtherSizes_RunWithoutRecording) {
+  const WorkCounts before = device_->work_counts();
+  for (uint32_t count : {7u, 50u, 0u, 100u}) {
+    ASSERT_TRUE(timeline_->Clear(output_).ok());
+    ASSERT_EQ(binding_->UsePlan(PlanFor(count)), Use::kReady);
+    ASSERT_TRUE(timeline_->Dispatch(binding_).ok());
+    auto values = ReadFloats(*timeline_, output_, kCapacity);
+    ASSERT_TRUE(values.ok());
+    std::vector<float> expected(kCapacity, 0.0f);
+    std::fill_n(expected.begin(), count, 3.0f);
+    EXPECT_EQ(*values, expected) << count;
+  }
+  EXPECT_EQ(device_->work_counts(), before);
+}
+
+TEST_F(VariableBindingTest, DispatchesThatHaveNotEnded_KeepTheirSizes) {
+  const auto first = PlanFor(10), second = PlanFor(20), third = PlanFor(30);
+  for (const auto& plan : {first, second}) {
+    ASSERT_EQ(binding_->UsePlan(plan), Use::kReady);
+    ASSERT_TRUE(timeline_->Dispatch(binding_).ok());
+  }
+  EXPECT_EQ(binding_->UsePlan(third), Use::kBusy);
+  // What a slot holds already may run again at any time.
+  EXPECT_EQ(binding_->UsePlan(first), Use::kReady);
+  EXPECT_EQ(binding_->UsePlan(second), Use::kReady);
+  auto values = ReadFloats(*timeline_, output_, kCapacity);
+  ASSERT_TRUE(values.ok());
+  EXPECT_EQ(std::count(values->begin(), values->end(), 3.0f), 20);
+  // Who has read what a dispatch wrote knows that its slot is free.
+  EXPECT_EQ(binding_->UsePlan(third), Use::kReady);
+  ASSERT_TRUE(timeline_->Dispatch(binding_).ok());
+  values = ReadFloats(*timeline_, output_, kCapacity);
+  ASSERT_TRUE(values.ok());
+  EXPECT_EQ(std::count(values->begin(), values->end(), 3.0f), 30);
+}
+
+TEST_F(VariableBindingTest, PlansThatDifferInMore_AreOthers) {
+  const auto refused = [&](const std::function<void(Plan&)>& change) {
+    auto plan = PlanFor(10);
+    change(*plan);
+    return binding_->UsePlan(plan) == Use::kOtherPlan;
+  };
+  EXPECT_FALSE(refused([](Plan&) {}));
+  EXPECT_TRUE(refused([](Plan& plan) { ++plan.calls[0].specialization[0]; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].shader = shaders::ShaderId::kCopyWords; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].buffers[0].bytes -= 4; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].barrier_before = true; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls.push_back(plan.calls[0]); }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls.clear(); }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.arena_bytes = 256; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.input_bytes[0] += 4; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.output_bytes[0] += 4; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.constant_bytes = {4}; }));
+  // More than there is room for, and more work than its submissions were cut for.
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].parameters.resize(65); }));
+  EXPECT_FALSE(refused([](Plan& plan) { plan.calls[0].parameters.resize(64); }));
+  const uint64_t cost_max = device_->impl().profile().submission_cost;
+  EXPECT_FALSE(refused([&](Plan& plan) { plan.calls[0].cost = cost_max; }));
+  EXPECT_TRUE(refused([&](Plan& plan) { plan.calls[0].cost = cost_max + 1; }));
+}
+
+// --- Wrong plans --------------------------------------------------------------------------------
 
 TEST_F(DispatchTest, RangeOutsideBuffer_IsRefused) {
   const Plan good = IncrementPlan(100);
