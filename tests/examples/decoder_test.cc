@@ -169,10 +169,40 @@ TEST_F(DecoderTest, PromptsOfEveryKind_GiveTheReferenceIds) {
   }
 }
 
-TEST_F(DecoderTest, FullCaches_RefuseAnotherToken) {
+// One graph for any prompt and for steps; the past grows by what each dispatch adds.
+TEST_F(DecoderTest, CachesThatGrow_GiveTheReferenceIds) {
+  for (size_t length : {1u, 2u, 300u}) {
+    SCOPED_TRACE(length);
+    ExpectReference(SmallModel(), MakePrompt(length), 6, {.growing = true});
+  }
+  ExpectReference(SmallModel(), MakePrompt(9), 12, {.alias = false, .growing = true});
+  ExpectReference(SmallQwen2(), MakePrompt(9), 12, {.weights = WeightFormat::kQ4, .growing = true});
+  ExpectReference(SmallModel(), MakePrompt(9), 6, {.growing = true}, {.fusion = false});
+  ExpectReference(SmallModel(), MakePrompt(9), 6,
+                  {.alias = false, .host_cache = true, .growing = true}, {.binding_cache = false});
+}
+
+TEST_F(DecoderTest, CachesThatGrow_TakeNoMoreKernelsThanFixedOnes) {
+  Model model = Open(SmallModel());
+  auto kernels = [&](bool growing) {
+    auto decoder = Decoder::Create(ml(), MakeContext(), model,
+                                   {.prompt_tokens = 3, .positions_max = 32, .growing = growing},
+                                   [](uint64_t, uint64_t) {});
+    EXPECT_TRUE(decoder.ok()) << decoder.error().ToString();
+    return (*decoder)->kernels_per_step();
+  };
+  // A layer rotates its keys, and appends them and the values, where fixed ones are written at
+  // once.
+  EXPECT_LE(kernels(true), kernels(false) + 3 * 2 + 2);
+}
+
+class FullCachesTest : public DecoderTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(FullCachesTest, AnotherToken_IsRefused) {
   Model model = Open(SmallModel());
   auto context = MakeContext();
-  auto decoder = Decoder::Create(ml(), context, model, {.prompt_tokens = 3, .positions_max = 4},
+  auto decoder = Decoder::Create(ml(), context, model,
+                                 {.prompt_tokens = 3, .positions_max = 4, .growing = GetParam()},
                                  [](uint64_t, uint64_t) {});
   ASSERT_TRUE(decoder.ok());
   ASSERT_TRUE((*decoder)->Prefill(MakePrompt(3)).ok());
@@ -184,6 +214,8 @@ TEST_F(DecoderTest, FullCaches_RefuseAnotherToken) {
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message(), testing::HasSubstr("the caches are full"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Growing, FullCachesTest, testing::Bool());
 
 TEST_F(DecoderTest, LogitsForTheHost_AreTheReferences) {
   Model model = Open(SmallModel());

@@ -84,16 +84,20 @@ Ids Tail(const Ids& ids, size_t from) {
 }
 
 // Every case of an expected.json, prompt by prompt.
-void ExpectAllCases(const std::string& model, const Json& expected) {
+void ExpectAllCases(const std::string& model, const Json& expected, const Arguments& options = {}) {
   ASSERT_FALSE(expected["cases"].empty());
   for (const Json& c : expected["cases"]) {
     const auto prompt = c["prompt"].get<std::string>();
     const auto prompt_ids = c["prompt_ids"].get<Ids>();
     const auto ids = c["ids"].get<Ids>();
     SCOPED_TRACE(prompt);
-    Finished run = RunGenerate({"--model", model, "--prompt", prompt, "--tokens",
-                                std::to_string(ids.size() - prompt_ids.size()), "--temperature",
-                                "0", "--ignore-eos", "--json"});
+    Arguments arguments = {"--model",       model,
+                           "--prompt",      prompt,
+                           "--tokens",      std::to_string(ids.size() - prompt_ids.size()),
+                           "--temperature", "0",
+                           "--ignore-eos",  "--json"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    Finished run = RunGenerate(arguments);
     ASSERT_EQ(run.exit_code, 0) << run.errors;
     Json json = run.json();
     ASSERT_TRUE(json.is_object()) << run.output;
@@ -109,6 +113,10 @@ void ExpectAllCases(const std::string& model, const Json& expected) {
 
 TEST(Generate, TinyTales_GivesTheKnownIds) {
   ExpectAllCases(TinyTalesFolder(), ReadJson(TinyTalesFolder() / "expected.json"));
+}
+
+TEST(Generate, CachesThatGrow_GiveTheKnownIds) {
+  ExpectAllCases(TinyTalesFolder(), ReadJson(TinyTalesFolder() / "expected.json"), {"--dynamic"});
 }
 
 TEST(Generate, Stories260K_GivesTheKnownIds) {
@@ -144,7 +152,9 @@ TEST(Generate, OneThingTurnedOff_ChangesNoId) {
   wanted.resize(40);
   for (const Arguments& options :
        {Arguments{"--host-kv"}, Arguments{"--no-fusion", "--no-binding-cache"},
-        Arguments{"--no-alias"}, Arguments{"--in-process"}}) {
+        Arguments{"--no-alias"}, Arguments{"--in-process"}, Arguments{"--dynamic", "--host-kv"},
+        Arguments{"--dynamic", "--no-fusion"}, Arguments{"--dynamic", "--no-binding-cache"},
+        Arguments{"--dynamic", "--no-alias"}}) {
     SCOPED_TRACE(options[0]);
     Arguments arguments =
         TinyTales({"--prompt-ids", Join(prompt_ids), "--tokens", "40", "--ignore-eos", "--json"});

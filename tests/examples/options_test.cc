@@ -31,7 +31,7 @@ TEST(ParseOptions, OnlyTheRequired_TakesDefaults) {
   EXPECT_TRUE(options->binding_cache);
   EXPECT_TRUE(options->alias);
   EXPECT_FALSE(options->json || options->ignore_eos || options->in_process || options->host_cache ||
-               options->quantize);
+               options->quantize || options->growing);
 }
 
 TEST(ParseOptions, EverySwitch_IsTaken) {
@@ -45,13 +45,15 @@ TEST(ParseOptions, EverySwitch_IsTaken) {
                         "--no-alias",    "--host-kv",
                         "--socket",      "/s",
                         "--quantize",    "q4",
-                        "--fusions",     "a,b"});
+                        "--fusions",     "a,b",
+                        "--dynamic"});
   ASSERT_TRUE(options.ok()) << options.error().ToString();
   EXPECT_THAT(*options->prompt_ids, ElementsAre(0, 12, 3));
   EXPECT_EQ(options->tokens, 7u);
   EXPECT_EQ(options->temperature, 0.5);
   EXPECT_EQ(options->seed, UINT64_MAX);
   EXPECT_TRUE(options->json && options->ignore_eos && options->host_cache && options->quantize);
+  EXPECT_TRUE(options->growing);
   EXPECT_FALSE(options->fusion || options->binding_cache || options->alias);
   EXPECT_EQ(options->socket, "/s");
   EXPECT_EQ(options->fusions, "a,b");
