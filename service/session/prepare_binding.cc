@@ -1,6 +1,7 @@
 #include "service/session/prepare_binding.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -127,6 +128,20 @@ PlanOptions OptionsFor(const BindingObject& binding) {
           .output_capacities = CapacitiesOf(binding.outputs)};
 }
 
+// Whether the tensors have room for what the graph's dimensions would be.
+bool HaveRoom(const std::vector<GraphObject::Endpoint>& endpoints, const Tensors& tensors,
+              const webidl::Assignment& sizes) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const webidl::Shape shape = endpoints[i].descriptor.At(sizes).shape();
+    const webidl::Shape& capacity = tensors[i]->descriptor.shape();
+    if (!std::equal(shape.begin(), shape.end(), capacity.begin(), capacity.end(),
+                    std::less_equal<>())) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // The plan for sizes that are none of the variants', which has been made already if they could be
 // told; then tells what comes next.
 Result<CompiledGraph> PlanOrTake(BindingObject& binding, const webidl::Assignment& sizes,
@@ -138,7 +153,10 @@ Result<CompiledGraph> PlanOrTake(BindingObject& binding, const webidl::Assignmen
                        ? known->Take()
                        : PlanForSizes(*binding.graph, sizes, OptionsFor(binding)));
   auto next = PredictSizes(before, sizes, binding.graph->graph.names.symbols());
-  if (!next) return compiled;
+  if (!next || !HaveRoom(binding.graph->inputs, binding.inputs, *next) ||
+      !HaveRoom(binding.graph->outputs, binding.outputs, *next)) {
+    return compiled;
+  }
   // The graph does not change once it is built.
   auto work = [graph = binding.graph, sizes = *next, options = OptionsFor(binding)] {
     return PlanForSizes(*graph, sizes, options);
