@@ -63,7 +63,7 @@ class NullExecutable final : public Executable {
 
 class NullBinding final : public Binding {
  public:
-  bool Use(const std::shared_ptr<const Plan>&) override { return false; }
+  Use UsePlan(const std::shared_ptr<const Plan>&) override { return Use::kReady; }
 
   void Run() const {
     std::vector<std::vector<std::byte>> results;
@@ -210,8 +210,6 @@ Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable>,
   binding->outputs = OwnAll(outputs);
   return std::shared_ptr<Binding>(std::move(binding));
 }
-
-uint64_t Binding::RecordingCount() { return 0; }
 
 Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device) {
   return std::unique_ptr<Timeline>(
