@@ -73,10 +73,20 @@ inline constexpr uint32_t kContextsPerSessionMax = 16;
 inline constexpr uint32_t kTensorsPerSessionMax = 1u << 14;
 inline constexpr uint32_t kGraphsPerSessionMax = 1024;
 inline constexpr uint32_t kBuildersPerSessionMax = 256;
-// Device memory of one client: tensors, constants and arenas of intermediates together.
+// Operators of all graphs of a session: two of the largest, or hundreds of ordinary ones.
+inline constexpr uint32_t kOperatorsPerSessionMax = 1u << 18;
+// Host memory of all that a session describes graphs with: a few of the largest descriptions.
+inline constexpr uint64_t kGraphHostBytesPerSessionMax = 512ull << 20;
+// Device memory of one client: tensors, constants and arenas of intermediates together, and what
+// plans and bindings take of the driver.
 inline constexpr uint64_t kDeviceBytesPerSessionMax = 8ull << 30;
+// What a kernel of a plan takes beside its parameters, in host memory.
+inline constexpr uint64_t kPlanBytesPerKernel = 1024;
+// The same of a binding: descriptors, views and commands, in memory of the driver.
+inline constexpr uint64_t kBindingBytesPerKernel = 4096;
 // Work accepted and not yet retired; beyond it the worker stops reading the socket.
 inline constexpr uint32_t kTasksInFlightMax = 512;
+inline constexpr uint32_t kDispatchesInFlightMax = 256;
 inline constexpr uint64_t kBytesInFlightMax = 256ull << 20;
 // Replies queued for a client that does not read; beyond it the worker stops reading from it too.
 inline constexpr uint64_t kOutboxBytesMax = 8ull << 20;
@@ -103,8 +113,13 @@ inline constexpr int kHeartbeatSilenceMaxMs = 1000;
 inline constexpr int kWorkerStartMaxMs = 20000;
 // A submission is cut at about this much estimated work, so that it can be stopped in between.
 inline constexpr int kSubmissionMs = 50;
-// Device work of one dispatch; beyond it the worker gives up and its contexts are lost.
-inline constexpr int kDispatchSecondsMax = 60;
+// Of a timeline's submissions the device has so many at a time: one that runs, and the next.
+inline constexpr int kSubmissionsAhead = 2;
+// Device work of one dispatch; beyond it the dispatch is stopped before its next submission.
+inline constexpr int kDispatchMsMax = 60'000;
+// What one submission may take beyond all that a dispatch may: a kernel that does not end by then
+// hangs, and costs the worker. Generous, because other clients work on the device as well.
+inline constexpr int kHangMs = 10'000;
 // A worker's trace: some two million events; viewers take no more.
 inline constexpr uint64_t kTraceBytesMax = 256ull << 20;
 

@@ -398,7 +398,7 @@ GraphRunner::GraphRunner() {
   auto device = service::Device::Open(0, {});
   CHECK(device.ok());
   host_ = std::make_unique<service::InProcessHost>(
-      service::SessionOptions{.devices = {*device}, .device_bytes_max = 64 << 20});
+      service::SessionOptions{.devices = {*device}, .quota = {.device_bytes = 64 << 20}});
   ml_ = std::make_unique<webnn::ML>(webnn::Connect::InProcess(*host_));
   plain_ = ml_->Wait(ml_->CreateContext({.fusion = false, .constant_folding = false})).value();
   whole_ = ml_->Wait(ml_->CreateContext()).value();

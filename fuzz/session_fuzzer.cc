@@ -221,7 +221,7 @@ void Run(const SessionSequence& sequence) {
   const uint64_t bytes_before = device->bytes_in_use();
   const Circumstances& circumstances = sequence.circumstances;
   {
-    service::InProcessHost host({.devices = {device}, .device_bytes_max = kDeviceBytesMax});
+    service::InProcessHost host({.devices = {device}, .quota = {.device_bytes = kDeviceBytesMax}});
     auto channel = host.Connect();
     CHECK(channel.ok());
     Client client(std::move(*channel), circumstances);

@@ -22,6 +22,7 @@
 #include "service/session/session.h"
 #include "service/stats_command.h"
 #include "service/vulkan/open_devices.h"
+#include "service/worker/free_memory.h"
 #include "service/worker/worker.h"
 
 namespace webnnd::service {
@@ -56,6 +57,10 @@ options of serve:
                            sanitizers and validation layers). Default: by the GPU that is found.
                            Workers in which no GPU is open are strict in any case.
   --no-sandbox             runs workers WITHOUT a sandbox
+  --quota NAME=VALUE       what one client may have at a time; may be repeated. NAME is device-bytes,
+                           bytes-in-flight, contexts, tensors, graphs, bindings, operators (of its
+                           graphs), dispatches-in-flight or dispatch-ms (work on one dispatch);
+                           VALUE is a number, with K, M or G for powers of 1024
 
 options of devices:
   --json                   as JSON
@@ -152,10 +157,12 @@ DeviceOptions MakeDeviceOptions(const WorkerOptions& options) {
   return {.validation = options.validation, .disabled_features = options.disabled_features};
 }
 
-void ServeClient(std::vector<std::shared_ptr<Device>> devices, UniqueFd client, ClientLink& link) {
+void ServeClient(std::vector<std::shared_ptr<Device>> devices, const Quota& quota, UniqueFd client,
+                 ClientLink& link) {
   auto channel = ipc::MakeSocketChannel(std::move(client));
   if (!channel.ok()) return LogError("{}", channel.error().ToString());
-  auto session = Session::Create(std::move(*channel), {.devices = std::move(devices)});
+  auto session =
+      Session::Create(std::move(*channel), {.devices = std::move(devices), .quota = quota});
   if (!session.ok()) return LogError("{}", session.error().ToString());
   link.ReportWith([&session] { return (*session)->Figures(); });
   (*session)->Run({link.descriptor(), [&link] { return link.OnReadable(); }});
@@ -166,13 +173,22 @@ void ServeClient(std::vector<std::shared_ptr<Device>> devices, UniqueFd client, 
 WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
   auto devices = std::make_shared<std::vector<std::shared_ptr<Device>>>();
   auto is_gpu = [](const auto& device) { return device->adapter().accelerated; };
+  DeviceOptions device_options = MakeDeviceOptions(options);
+  // Before the sandbox, in which no file can be opened.
+  if (auto free_memory = OpenFreeMemory(); free_memory.ok()) {
+    device_options.free_memory = *std::move(free_memory);
+  } else {
+    LogWarning("memory is not shared by what is free: {}", free_memory.error().message());
+  }
   return {
-      .open_devices = [devices, &options]() -> Status {
-        ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, MakeDeviceOptions(options)));
+      .open_devices = [devices, &options, device_options]() -> Status {
+        ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, device_options));
         return {};
       },
-      .serve = [devices](UniqueFd client,
-                         ClientLink& link) { ServeClient(*devices, std::move(client), link); },
+      .serve =
+          [devices, &options](UniqueFd client, ClientLink& link) {
+            ServeClient(*devices, options.quota, std::move(client), link);
+          },
       .is_usable =
           [devices] {
             return std::none_of(devices->begin(), devices->end(),

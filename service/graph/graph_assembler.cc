@@ -139,13 +139,13 @@ Status CheckNames(const Graph& graph, const std::vector<bool>& reached) {
 bool GraphAssembler::Take(size_t operands, size_t bytes) {
   if (error_) return false;
   if (operands > limits::kOperandsPerGraphMax - operand_count_) {
-    error_ =
-        QuotaError("the graph has more operands than the limit ({})", limits::kOperandsPerGraphMax);
+    Fail(QuotaError("the graph has more operands than the limit ({})",
+                    limits::kOperandsPerGraphMax));
     return false;
   }
   if (bytes > limits::kGraphHostBytesMax - host_bytes_) {
-    error_ = QuotaError("the graph's description is larger than the limit ({} bytes)",
-                        limits::kGraphHostBytesMax);
+    Fail(QuotaError("the graph's description is larger than the limit ({} bytes)",
+                    limits::kGraphHostBytesMax));
     return false;
   }
   operand_count_ += operands;
@@ -191,7 +191,12 @@ void GraphAssembler::AddOperators(std::vector<webidl::Operator> operators) {
 }
 
 void GraphAssembler::Fail(Error error) {
-  if (!error_) error_ = std::move(error);
+  if (error_) return;
+  error_ = std::move(error);
+  inputs_ = {};
+  constants_ = {};
+  operators_ = {};
+  operand_count_ = host_bytes_ = constant_bytes_ = 0;
 }
 
 Result<Graph> GraphAssembler::Finish(const std::vector<uint32_t>& inputs,

@@ -28,6 +28,9 @@ class GraphAssembler {
   // For errors that are found outside, such as a constant's bad descriptor.
   void Fail(Error error);
   bool failed() const { return error_.has_value(); }
+  // What it has collected; 0 once it has failed.
+  size_t operator_count() const { return operators_.size(); }
+  size_t host_bytes() const { return host_bytes_; }
 
   // Validates and infers everything that `outputs` reach, in the draft's order of checks, and drops
   // the rest. `inputs` must be exactly the inputs that the outputs reach.

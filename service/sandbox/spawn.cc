@@ -115,6 +115,9 @@ struct ChildPlan {
   // Whatever the daemon inherited itself, without close-on-exec.
   close_range(inherited >= 0 ? kInheritedDescriptor + 1 : kInheritedDescriptor, ~0u,
               CLOSE_RANGE_CLOEXEC);
+  // The kernel shares processor time between sessions, not threads, where it groups tasks by them
+  // (sched_autogroup): a client gets no more of it by keeping more threads busy.
+  setsid();
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

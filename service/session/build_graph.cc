@@ -14,14 +14,17 @@
 namespace webnnd::service {
 namespace {
 
-// What an executable takes of the device beside its constants.
-uint64_t DeviceBytesOf(const Plan& plan) {
-  uint64_t bytes = plan.arena_bytes;
+// What an executable takes beside its constants and its arena.
+uint64_t BytesWithoutArena(const Plan& plan) {
+  uint64_t bytes = kParametersPerCallMax * sizeof(uint32_t);
   for (const KernelCall& call : plan.calls) {
     bytes += AlignUp<uint64_t>(call.parameters.size() * sizeof(uint32_t), kBufferAlignment);
+    bytes += limits::kPlanBytesPerKernel;
   }
   return bytes;
 }
+
+uint64_t DeviceBytesOf(const Plan& plan) { return plan.arena_bytes + BytesWithoutArena(plan); }
 
 std::vector<std::shared_ptr<Buffer>> Select(const std::vector<std::shared_ptr<Buffer>>& buffers,
                                             const std::vector<uint32_t>& indices) {
@@ -56,7 +59,8 @@ class DeviceEvaluator : public ConstantEvaluator {
     }
     ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
                      Binding::Create(std::move(executable), {}, std::move(outputs)));
-    ASSIGN_OR_RETURN(std::unique_ptr<Timeline> timeline, Timeline::Create(request_.device));
+    ASSIGN_OR_RETURN(std::unique_ptr<Timeline> timeline,
+                     Timeline::Create(request_.device, request_.timeline_options));
     TRY(timeline->Dispatch(std::move(binding)));
     TRY(timeline->WaitIdle());
     return indices;
@@ -137,6 +141,10 @@ Status WarmUp(GraphObject& graph, Device& device, const std::atomic<bool>* cance
 Status Build(BuildRequest& request) {
   GraphObject& graph = *request.graph;
   ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Buffer>> buffers, std::move(request.constants));
+  for (const auto& upload : std::exchange(request.uploads, {})) {
+    if (upload->error() == nullptr) continue;
+    return Error(*upload->error()).AddContext("uploading a constant of the graph");
+  }
   TraceScope validating("validate");
   ASSIGN_OR_RETURN(Graph checked,
                    std::move(request.builder->assembler).Finish(request.inputs, request.outputs));
@@ -206,9 +214,8 @@ Result<std::shared_ptr<Executable>> MakeExecutable(GraphObject& graph, CompiledG
     std::shared_ptr<Executable> executable;
   };
   auto accounted = std::make_shared<Accounted>();
-  // Parameters thrice: a binding has them twice.
   ASSIGN_OR_RETURN(accounted->reservation,
-                   DeviceQuota::Reserve(quota, 3 * (DeviceBytesOf(compiled.plan) - arena_bytes)));
+                   DeviceQuota::Reserve(quota, BytesWithoutArena(compiled.plan)));
   ASSIGN_OR_RETURN(accounted->executable,
                    Executable::Create(graph.context->device, std::move(compiled.plan),
                                       Select(graph.constants, compiled.constant_buffers), cancelled,

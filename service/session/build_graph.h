@@ -24,6 +24,10 @@ struct BuildRequest {
   const std::atomic<bool>* cancelled;
   // The builder's constants in their order, or why the build cannot be.
   Result<std::vector<std::shared_ptr<Buffer>>> constants;
+  // What had to end well for their contents to be there; settled.
+  std::vector<std::shared_ptr<const WorkOutcome>> uploads;
+  // For what is run in order to fold constants.
+  TimelineOptions timeline_options;
 };
 
 // The graph with these tensors as input and output at once, planned on its first use; on the build

@@ -6,16 +6,26 @@
 
 namespace webnnd::service {
 
-Result<DeviceQuota::Reservation> DeviceQuota::Reserve(const std::shared_ptr<DeviceQuota>& quota,
-                                                      uint64_t bytes) {
-  uint64_t used = quota->used_;
+Result<Budget::Reservation> Budget::Reserve(const std::shared_ptr<Budget>& budget,
+                                            uint64_t amount) {
+  uint64_t used = budget->used_;
   do {
-    if (bytes > quota->limit_ || used > quota->limit_ - bytes) {
-      return QuotaError("the client's device memory ({} bytes and {} more) is over its limit ({})",
-                        used, bytes, quota->limit_);
+    if (amount > budget->limit_ || used > budget->limit_ - amount) {
+      return QuotaError("the client's {} ({} and {} more) are over its limit ({})", budget->what_,
+                        used, amount, budget->limit_);
     }
-  } while (!quota->used_.compare_exchange_weak(used, used + bytes));
-  return Reservation(quota, bytes);
+  } while (!budget->used_.compare_exchange_weak(used, used + amount));
+  return Reservation(budget, amount);
+}
+
+Status Budget::Extend(const std::shared_ptr<Budget>& budget, uint64_t amount,
+                      Reservation& reservation) {
+  if (amount <= reservation.amount_) return {};
+  ASSIGN_OR_RETURN(Reservation more, Reserve(budget, amount - reservation.amount_));
+  reservation.budget_ = budget;
+  reservation.amount_ = amount;
+  more.amount_ = 0;
+  return {};
 }
 
 Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,45 +18,56 @@
 #include "service/graph/graph_assembler.h"
 #include "service/passes/compile.h"
 #include "service/session/metrics.h"
+#include "service/session/outbox.h"
 #include "service/session/plan_ahead.h"
 #include "service/vulkan/device.h"
 #include "webidl/operand_descriptor.h"
 
 namespace webnnd::service {
 
-// Device bytes of one session. Shared by threads.
-class DeviceQuota {
+// What one session has of something that is limited. Shared by threads.
+class Budget {
  public:
   // Released when it goes out of scope.
   class Reservation {
    public:
     Reservation() = default;
-    Reservation(std::shared_ptr<DeviceQuota> quota, uint64_t bytes)
-        : quota_(std::move(quota)), bytes_(bytes) {}
+    Reservation(std::shared_ptr<Budget> budget, uint64_t amount)
+        : budget_(std::move(budget)), amount_(amount) {}
     Reservation(Reservation&&) = default;
     Reservation& operator=(Reservation&& other) noexcept {
-      std::swap(quota_, other.quota_);
-      std::swap(bytes_, other.bytes_);
+      std::swap(budget_, other.budget_);
+      std::swap(amount_, other.amount_);
       return *this;
     }
     ~Reservation() {
-      if (quota_) quota_->used_ -= bytes_;
+      if (budget_) budget_->used_ -= amount_;
     }
 
+    uint64_t amount() const { return amount_; }
+
    private:
-    std::shared_ptr<DeviceQuota> quota_;
-    uint64_t bytes_ = 0;
+    friend class Budget;
+    std::shared_ptr<Budget> budget_;
+    uint64_t amount_ = 0;
   };
 
-  explicit DeviceQuota(uint64_t limit) : limit_(limit) {}
+  // `what` is limited, as errors name it: "bytes of device memory".
+  Budget(std::string_view what, uint64_t limit) : what_(what), limit_(limit) {}
   // Quota error when the session would have more than its limit.
-  static Result<Reservation> Reserve(const std::shared_ptr<DeviceQuota>& quota, uint64_t bytes);
+  static Result<Reservation> Reserve(const std::shared_ptr<Budget>& budget, uint64_t amount);
+  // Makes `reservation` one of `amount`, if that is more; left as it is on an error.
+  static Status Extend(const std::shared_ptr<Budget>& budget, uint64_t amount,
+                       Reservation& reservation);
   uint64_t used() const { return used_; }
 
  private:
-  uint64_t limit_;
+  const std::string_view what_;
+  const uint64_t limit_;
   std::atomic<uint64_t> used_{0};
 };
+
+using DeviceQuota = Budget;
 
 // Device memory that counts against the quota until its last holder lets go.
 Result<std::shared_ptr<Buffer>> AllocateWithinQuota(Device& device,
@@ -104,7 +116,7 @@ struct ContextObject : Object {
   std::unique_ptr<Timeline> timeline;  // nullptr: creation failed, lost, or destroyed.
   BindingUsers bindings;
   std::optional<Error> error;      // Why there is no timeline.
-  uint32_t tasks_to_retire = 0;    // Admitted tasks that the next Notify stands for.
+  Load to_retire;                  // Admitted work that the next Notify stands for.
   uint32_t dispatches_to_end = 0;  // And dispatches, which wait in `in_flight`.
   bool has_unsubmitted_work = false;
 };
@@ -125,7 +137,18 @@ struct TensorObject : Object {
   std::shared_ptr<Buffer> buffer;
   // Set when creation or the last write failed: what reads it fails with this (poisoned).
   std::optional<Error> error;
+  // How clearing its memory ends; nullptr once it is known to be clear. What fails here never
+  // heals.
+  std::shared_ptr<const WorkOutcome> cleared;
+  // How the last operation that wrote it ends.
+  std::shared_ptr<const WorkOutcome> written;
   BindingUsers bindings;
+};
+
+// What a graph takes of its session while it is described, and as long as it lives.
+struct GraphShare {
+  Budget::Reservation operators;
+  Budget::Reservation host_bytes;
 };
 
 struct BuilderObject : Object {
@@ -137,6 +160,8 @@ struct BuilderObject : Object {
   GraphAssembler assembler;
   // I/O thread, then the timeline thread.
   std::vector<std::shared_ptr<TensorObject>> constants;
+  // I/O thread; then the graph's.
+  GraphShare share;
 };
 
 struct GraphObject : Object {
@@ -148,6 +173,8 @@ struct GraphObject : Object {
     std::string name;
     webidl::OperandDescriptor descriptor;
   };
+  GraphShare share;  // I/O thread, when it is made.
+
   struct Planned {
     std::shared_ptr<Executable> executable;
     DeviceQuota::Reservation reservation;

@@ -10,10 +10,10 @@
 
 namespace webnnd::service {
 
-Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel) {
+Result<std::unique_ptr<Outbox>> Outbox::Create(ipc::Channel& channel, const Load& load_max) {
   UniqueFd wake(SYS_CALL(fault::Kind::kDescriptor, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)));
   if (!wake.valid()) return ErrnoError("eventfd");
-  return std::unique_ptr<Outbox>(new Outbox(channel, std::move(wake)));
+  return std::unique_ptr<Outbox>(new Outbox(channel, std::move(wake), load_max));
 }
 
 void Outbox::Send(ipc::ServiceMessage message) {
@@ -37,8 +37,8 @@ void Outbox::ClearWake() {
 }
 
 bool Outbox::saturated() const {
-  return in_flight_ >= limits::kTasksInFlightMax ||
-         writer_.pending_bytes() >= limits::kOutboxBytesMax;
+  return tasks_.value >= tasks_.max || dispatches_.value >= dispatches_.max ||
+         bytes_.value >= bytes_.max || writer_.pending_bytes() >= limits::kOutboxBytesMax;
 }
 
 void Outbox::End(std::string reason) {
@@ -48,10 +48,23 @@ void Outbox::End(std::string reason) {
   Wake();
 }
 
-void Outbox::Retire(uint32_t tasks) {
-  uint32_t before = in_flight_.fetch_sub(tasks);
-  CHECK(before >= tasks);
-  if (before >= limits::kTasksInFlightMax && before - tasks < limits::kTasksInFlightMax) Wake();
+void Outbox::Admit(const Load& load) {
+  tasks_.value += load.tasks;
+  dispatches_.value += load.dispatches;
+  bytes_.value += load.bytes;
+}
+
+bool Outbox::Lower(Meter& meter, uint64_t by) {
+  const uint64_t before = meter.value.fetch_sub(by);
+  CHECK(before >= by);
+  return before >= meter.max && before - by < meter.max;
+}
+
+void Outbox::Retire(const Load& load) {
+  bool open = Lower(tasks_, load.tasks);
+  open |= Lower(dispatches_, load.dispatches);
+  open |= Lower(bytes_, load.bytes);
+  if (open) Wake();
 }
 
 }  // namespace webnnd::service

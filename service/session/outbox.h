@@ -16,10 +16,25 @@
 
 namespace webnnd::service {
 
+// Work that was taken from the client and is not yet done.
+struct Load {
+  uint64_t tasks = 0;
+  uint64_t dispatches = 0;
+  uint64_t bytes = 0;  // Of transfers.
+
+  Load& operator+=(const Load& more) {
+    tasks += more.tasks;
+    dispatches += more.dispatches;
+    bytes += more.bytes;
+    return *this;
+  }
+};
+
 // Thread-safe.
 class Outbox {
  public:
-  static Result<std::unique_ptr<Outbox>> Create(ipc::Channel& channel);
+  // `load_max`: once there is as much of one of them, the client has to wait.
+  static Result<std::unique_ptr<Outbox>> Create(ipc::Channel& channel, const Load& load_max);
 
   // Sends now what the channel takes; the I/O thread sends the rest.
   void Send(ipc::ServiceMessage message);
@@ -41,18 +56,32 @@ class Outbox {
   void End(std::string reason);
   bool ended() const { return ended_; }
 
-  // One more task was taken from the client; one of them has been retired by the device.
-  void Admit() { ++in_flight_; }
-  void Retire(uint32_t tasks);
-  uint32_t in_flight() const { return in_flight_; }
+  // More was taken from the client; or the device has done it.
+  void Admit(const Load& load);
+  void Retire(const Load& load);
 
  private:
-  Outbox(ipc::Channel& channel, UniqueFd wake) : writer_(channel), wake_(std::move(wake)) {}
+  struct Meter {
+    const uint64_t max;
+    std::atomic<uint64_t> value{0};
+  };
+
+  Outbox(ipc::Channel& channel, UniqueFd wake, const Load& load_max)
+      : writer_(channel),
+        wake_(std::move(wake)),
+        tasks_{load_max.tasks},
+        dispatches_{load_max.dispatches},
+        bytes_{load_max.bytes} {}
+
+  // Whether the client need not wait for this one any more, and did before.
+  static bool Lower(Meter& meter, uint64_t by);
 
   ipc::FrameWriter writer_;
   std::mutex end_mutex_;  // Nothing is written once `ended_` is set.
   UniqueFd wake_;
-  std::atomic<uint32_t> in_flight_{0};
+  Meter tasks_;
+  Meter dispatches_;
+  Meter bytes_;
   std::atomic<bool> ended_{false};
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked_math.h"
 #include "base/limits.h"
 #include "base/trace.h"
 #include "service/passes/graph_at.h"
@@ -93,6 +94,33 @@ std::vector<webidl::Shape> CapacitiesOf(const Tensors& tensors) {
   return capacities;
 }
 
+// Records the executable with the binding's tensors; what that takes counts against the quota until
+// the last holder lets go.
+Result<std::shared_ptr<Binding>> CreateWithinQuota(std::shared_ptr<Executable> executable,
+                                                   const BindingObject& binding, bool variable,
+                                                   const std::shared_ptr<DeviceQuota>& quota) {
+  struct Accounted {
+    DeviceQuota::Reservation reservation;
+    std::shared_ptr<Binding> binding;
+  };
+  const Plan& plan = executable->plan();
+  uint64_t bytes = plan.calls.size() * limits::kBindingBytesPerKernel;
+  if (variable) {
+    // Parameters and commands are there twice.
+    bytes *= 2;
+    for (const KernelCall& call : plan.calls) {
+      bytes += 2 * AlignUp<uint64_t>(call.parameters.size() * sizeof(uint32_t), kBufferAlignment);
+    }
+  }
+  auto accounted = std::make_shared<Accounted>();
+  ASSIGN_OR_RETURN(accounted->reservation, DeviceQuota::Reserve(quota, bytes));
+  ASSIGN_OR_RETURN(accounted->binding,
+                   Binding::Create(std::move(executable), Buffers(binding.inputs),
+                                   Buffers(binding.outputs), variable));
+  Binding* created = accounted->binding.get();
+  return std::shared_ptr<Binding>(std::move(accounted), created);
+}
+
 // Finds a recording that can run the plan too, or records one, and puts it first.
 Status ChooseRecording(BindingObject& binding, const std::shared_ptr<const CompiledGraph>& compiled,
                        const std::shared_ptr<DeviceQuota>& quota,
@@ -104,7 +132,8 @@ Status ChooseRecording(BindingObject& binding, const std::shared_ptr<const Compi
     Binding::Use use = known->prepared->UsePlan(plan);
     if (use == Binding::Use::kBusy) {
       // Cheaper than to record again, which would go on for as long as the client is ahead.
-      TRY(binding.context->timeline->WaitIdle());
+      // What has failed meanwhile is told where it belongs.
+      (void)binding.context->timeline->WaitIdle().ok();
       use = known->prepared->UsePlan(plan);
     }
     if (use != Binding::Use::kReady) continue;
@@ -114,8 +143,7 @@ Status ChooseRecording(BindingObject& binding, const std::shared_ptr<const Compi
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
                    MakeExecutable(*binding.graph, *compiled, quota, cancelled));
   ASSIGN_OR_RETURN(std::shared_ptr<Binding> prepared,
-                   Binding::Create(std::move(executable), Buffers(binding.inputs),
-                                   Buffers(binding.outputs), /*variable=*/true));
+                   CreateWithinQuota(std::move(executable), binding, /*variable=*/true, quota));
   CHECK(prepared->UsePlan(plan) == Binding::Use::kReady);
   recordings.push_front({compiled->constant_buffers, std::move(prepared)});
   if (recordings.size() > limits::kRecordingsPerBindingMax) recordings.pop_back();
@@ -225,8 +253,8 @@ Status PrepareBinding(BindingObject& binding, const std::shared_ptr<DeviceQuota>
   TRY(CheckMemory(graph.outputs, binding.outputs));
   ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
                    PlanFor(graph, FindAliases(binding), quota, cancelled));
-  ASSIGN_OR_RETURN(binding.prepared, Binding::Create(std::move(executable), Buffers(binding.inputs),
-                                                     Buffers(binding.outputs)));
+  ASSIGN_OR_RETURN(binding.prepared,
+                   CreateWithinQuota(std::move(executable), binding, /*variable=*/false, quota));
   return {};
 }
 

@@ -14,8 +14,10 @@ namespace webnnd::service {
 Result<std::unique_ptr<Session>> Session::Create(std::unique_ptr<ipc::Channel> channel,
                                                  SessionOptions options) {
   CHECK(!options.devices.empty());
-  if (options.device_bytes_max == 0) options.device_bytes_max = limits::kDeviceBytesPerSessionMax;
-  ASSIGN_OR_RETURN(std::unique_ptr<Outbox> outbox, Outbox::Create(*channel));
+  ASSIGN_OR_RETURN(std::unique_ptr<Outbox> outbox,
+                   Outbox::Create(*channel, {.tasks = limits::kTasksInFlightMax,
+                                             .dispatches = options.quota.dispatches_in_flight,
+                                             .bytes = options.quota.bytes_in_flight}));
   return std::unique_ptr<Session>(
       new Session(std::move(channel), std::move(outbox), std::move(options)));
 }
@@ -25,8 +27,15 @@ Session::Session(std::unique_ptr<ipc::Channel> channel, std::unique_ptr<Outbox> 
     : channel_(std::move(channel)),
       outbox_(std::move(outbox)),
       reader_(*channel_),
-      quota_(std::make_shared<DeviceQuota>(options.device_bytes_max)),
-      timeline_(std::move(options.devices), quota_, *outbox_, metrics_, options.has_threads) {}
+      quota_(options.quota),
+      device_bytes_(std::make_shared<DeviceQuota>("bytes of device memory", quota_.device_bytes)),
+      operators_(std::make_shared<Budget>("operators", quota_.operators)),
+      graph_host_bytes_(std::make_shared<Budget>("bytes of described graphs",
+                                                 limits::kGraphHostBytesPerSessionMax)),
+      timeline_(std::move(options.devices), device_bytes_,
+                {.dispatch_limit = std::chrono::milliseconds(quota_.dispatch_ms),
+                 .hang_grace = options.hang_grace},
+                *outbox_, metrics_, options.has_threads) {}
 
 Session::~Session() = default;
 
@@ -35,7 +44,7 @@ ClientFigures Session::Figures() const {
           .tensors = directory_.count(ipc::ObjectType::kTensor),
           .graphs = directory_.count(ipc::ObjectType::kGraph),
           .bindings = directory_.count(ipc::ObjectType::kBinding),
-          .device_bytes = quota_->used(),
+          .device_bytes = device_bytes_->used(),
           .dispatches = metrics_.accepted(),
           .dispatches_failed = metrics_.failed(),
           .dispatches_in_flight = metrics_.in_flight(),
@@ -59,7 +68,8 @@ bool Session::Step(const PolledSource& extra, int timeout_ms) {
   pollfd polled[] = {
       {outbox_->wake_descriptor(), POLLIN, 0},
       {extra.descriptor, POLLIN, 0},
-      {reads ? channel_->read_descriptor() : -1, POLLIN, 0},
+      // Without events it still tells that the client is gone, where the channel is a socket.
+      {channel_->read_descriptor(), static_cast<short>(reads ? POLLIN : 0), 0},
       {sends ? channel_->write_descriptor() : -1, POLLOUT, 0},
   };
   if (poll(polled, std::size(polled), timeout_ms) < 0) {
@@ -70,8 +80,8 @@ bool Session::Step(const PolledSource& extra, int timeout_ms) {
   if (polled[0].revents != 0) outbox_->ClearWake();
   if (polled[1].revents != 0 && !extra.on_readable()) return false;
   if (polled[3].revents != 0) outbox_->Flush();
-  if (polled[2].revents != 0 && !ReadFromClient()) return false;
-  // While nothing is read, only the write side can tell that the client is gone.
+  if (polled[2].revents != 0 && (!reads || !ReadFromClient())) return false;
+  // The same of a channel that has a descriptor for each way.
   return (polled[3].revents & (POLLERR | POLLHUP)) == 0;
 }
 
@@ -145,14 +155,18 @@ Session::Outcome Session::On(ipc::Hello&& message) {
 
 // --- Contexts -----------------------------------------------------------------------------------
 
+std::optional<Error> Session::OverCount(ipc::ObjectType type, std::string_view what,
+                                        uint64_t limit) const {
+  const uint64_t count = directory_.count(type);
+  if (count <= limit) return std::nullopt;
+  return QuotaError("the client has more {} ({}) than its limit ({})", what, count, limit);
+}
+
 Session::Outcome Session::On(ipc::CreateContext&& message) {
-  if (directory_.count(ipc::ObjectType::kContext) >= limits::kContextsPerSessionMax) {
-    return MakeBadMessage("the session has more contexts than the limit ({})",
-                          limits::kContextsPerSessionMax);
-  }
   auto context = std::make_shared<ContextObject>(message.context, message);
   TRY(directory_.Insert(context));
-  timeline_.CreateContext(std::move(context));
+  timeline_.CreateContext(std::move(context),
+                          OverCount(ipc::ObjectType::kContext, "contexts", quota_.contexts));
   return {};
 }
 
@@ -180,14 +194,6 @@ std::optional<Error> SetDescriptor(TensorObject& tensor, const ipc::WireDescript
   return std::nullopt;
 }
 
-std::optional<Error> OverTensorQuota(const HandleDirectory& directory) {
-  if (directory.count(ipc::ObjectType::kTensor) <= limits::kTensorsPerSessionMax) {
-    return std::nullopt;
-  }
-  return QuotaError("the session has more tensors than the limit ({})",
-                    limits::kTensorsPerSessionMax);
-}
-
 }  // namespace
 
 Session::Outcome Session::On(ipc::CreateTensor&& message) {
@@ -201,7 +207,7 @@ Session::Outcome Session::On(ipc::CreateTensor&& message) {
   tensor->writable = message.writable;
   auto error = SetDescriptor(*tensor, message.descriptor);
   TRY(directory_.Insert(tensor));
-  if (!error) error = OverTensorQuota(directory_);
+  if (!error) error = OverCount(ipc::ObjectType::kTensor, "tensors", quota_.tensors);
   timeline_.CreateTensor(std::move(tensor), std::move(error));
   return {};
 }
@@ -215,7 +221,7 @@ Session::Outcome Session::On(ipc::CreateConstantTensor&& message) {
   tensor->constant = true;
   auto error = SetDescriptor(*tensor, message.descriptor);
   TRY(directory_.Insert(tensor));
-  if (!error) error = OverTensorQuota(directory_);
+  if (!error) error = OverCount(ipc::ObjectType::kTensor, "tensors", quota_.tensors);
   timeline_.CreateConstant(std::move(tensor), std::move(error), std::move(data), /*replies=*/true);
   return {};
 }
@@ -276,6 +282,7 @@ Session::Outcome Session::On(ipc::AddInputs&& message) {
   ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
   if (builder == nullptr) return {};
   for (ipc::GraphInput& input : message.inputs) builder->assembler.AddInput(std::move(input));
+  Charge(*builder);
   return {};
 }
 
@@ -297,6 +304,7 @@ Session::Outcome Session::On(ipc::AddConstant&& message) {
                                  static_cast<uint32_t>(builder->constants.size()),
                                  data.inline_bytes());
   builder->constants.push_back(constant);
+  Charge(*builder);
   timeline_.CreateConstant(std::move(constant), std::move(error), std::move(data),
                            /*replies=*/false);
   return {};
@@ -319,6 +327,7 @@ Session::Outcome Session::On(ipc::AddConstantTensor&& message) {
     assembler.AddConstant(message.operand, tensor->descriptor,
                           static_cast<uint32_t>(builder->constants.size()), nullptr);
     builder->constants.push_back(std::move(tensor));
+    Charge(*builder);
   } else {
     assembler.Fail(QuotaError("the graph has more constants than the limit ({})",
                               limits::kOperandsPerGraphMax));
@@ -328,8 +337,25 @@ Session::Outcome Session::On(ipc::AddConstantTensor&& message) {
 
 Session::Outcome Session::On(ipc::AddOperators&& message) {
   ASSIGN_OR_RETURN(auto builder, directory_.Find<BuilderObject>(message.builder));
-  if (builder != nullptr) builder->assembler.AddOperators(std::move(message.operators));
+  if (builder == nullptr) return {};
+  builder->assembler.AddOperators(std::move(message.operators));
+  Charge(*builder);
   return {};
+}
+
+void Session::Charge(BuilderObject& builder) {
+  GraphAssembler& assembler = builder.assembler;
+  auto charge = [&]() -> Status {
+    TRY(Budget::Extend(operators_, assembler.operator_count(), builder.share.operators));
+    const uint64_t constants = builder.constants.size() * sizeof(TensorObject);
+    return Budget::Extend(graph_host_bytes_, assembler.host_bytes() + constants,
+                          builder.share.host_bytes);
+  };
+  if (Status status = charge(); !status.ok()) assembler.Fail(std::move(status).error());
+  if (!assembler.failed()) return;
+  // It collects nothing more, and holds nothing.
+  builder.constants.clear();
+  builder.share = {};
 }
 
 Session::Outcome Session::On(ipc::Build&& message) {
@@ -341,10 +367,10 @@ Session::Outcome Session::On(ipc::Build&& message) {
   }
   auto graph = std::make_shared<GraphObject>(message.graph, builder->context);
   TRY(directory_.Insert(graph));
-  if (directory_.count(ipc::ObjectType::kGraph) > limits::kGraphsPerSessionMax) {
-    builder->assembler.Fail(QuotaError("the session has more graphs than the limit ({})",
-                                       limits::kGraphsPerSessionMax));
+  if (auto refused = OverCount(ipc::ObjectType::kGraph, "graphs", quota_.graphs)) {
+    builder->assembler.Fail(*std::move(refused));
   }
+  graph->share = std::move(builder->share);
   timeline_.Build(std::move(builder), std::move(graph), std::move(message.inputs),
                   std::move(message.outputs));
   return {};
@@ -352,7 +378,10 @@ Session::Outcome Session::On(ipc::Build&& message) {
 
 Session::Outcome Session::On(ipc::DestroyGraph&& message) {
   ASSIGN_OR_RETURN(auto graph, directory_.Remove<GraphObject>(message.graph));
-  if (graph != nullptr) timeline_.DestroyGraph(std::move(graph));
+  if (graph == nullptr) return {};
+  // At once, so that the next graph finds room; its memory follows when nothing uses it any more.
+  graph->share.operators = {};
+  timeline_.DestroyGraph(std::move(graph));
   return {};
 }
 
@@ -398,10 +427,12 @@ Session::Outcome Session::On(ipc::CreateBinding&& message) {
     refused = InvalidStateError("the graph was destroyed");
   }
   TRY(directory_.Insert(binding));
-  if (directory_.count(ipc::ObjectType::kBinding) > limits::kBindingsPerSessionMax) {
-    refused = QuotaError("the session has more bindings than the limit ({})",
-                         limits::kBindingsPerSessionMax);
+  // Refused ones hold their tensors too. A client counts to the limit as well.
+  if (directory_.count(ipc::ObjectType::kBinding) >
+      quota_.bindings + limits::kBindingsPerSessionMax) {
+    return MakeBadMessage("the session has far more bindings than the limit ({})", quota_.bindings);
   }
+  if (!refused) refused = OverCount(ipc::ObjectType::kBinding, "bindings", quota_.bindings);
   timeline_.CreateBinding(std::move(binding), std::move(refused));
   return {};
 }

@@ -4,12 +4,15 @@
 #define WEBNND_SERVICE_SESSION_SESSION_H_
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/client_figures.h"
+#include "base/quota.h"
 #include "base/result.h"
 #include "ipc/channel.h"
 #include "ipc/frame_stream.h"
@@ -26,7 +29,9 @@ namespace webnnd::service {
 struct SessionOptions {
   // In order of preference; not empty.
   std::vector<std::shared_ptr<Device>> devices;
-  uint64_t device_bytes_max = 0;  // 0: limits::kDeviceBytesPerSessionMax.
+  Quota quota;
+  // What one submission may take longer than a dispatch may, before it counts as one that hangs.
+  std::chrono::milliseconds hang_grace{limits::kHangMs};
   // Without, it works inside Step alone: for tests that want everything in an order of theirs.
   bool has_threads = true;
 };
@@ -87,6 +92,12 @@ class Session {
   Outcome On(ipc::DispatchBinding&& message);
   Outcome On(ipc::ResizeTensor&& message);
 
+  // Takes what the builder's description has grown by out of the session's budgets; where they are
+  // used up, the builder fails.
+  void Charge(BuilderObject& builder);
+  // Quota where there are more of the type than `limit`, the one just made included.
+  std::optional<Error> OverCount(ipc::ObjectType type, std::string_view what, uint64_t limit) const;
+
   // The graph of a message with its tensors; nullptr where the graph was destroyed.
   template <class Message>
   Result<std::shared_ptr<BindingObject>, BadMessage> MakeBinding(ipc::Handle handle,
@@ -97,7 +108,10 @@ class Session {
   ipc::FrameReader reader_;
   HandleDirectory directory_;
   std::shared_ptr<Arenas> arenas_;  // nullptr before Hello.
-  std::shared_ptr<DeviceQuota> quota_;
+  const Quota quota_;
+  const std::shared_ptr<DeviceQuota> device_bytes_;
+  const std::shared_ptr<Budget> operators_;
+  const std::shared_ptr<Budget> graph_host_bytes_;
   SessionMetrics metrics_;
   TimelineRunner timeline_;
 };

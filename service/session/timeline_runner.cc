@@ -65,6 +65,30 @@ void TraceDispatch(const DispatchesInFlight::Entry& entry, uint64_t submitted_ns
   TraceAsync("run", id, submitted_ns, end_ns);
 }
 
+// Why the tensor holds nothing, as far as it is known now; nullptr where it does.
+const Error* WhyBroken(const TensorObject& tensor) {
+  if (tensor.error) return &*tensor.error;
+  for (const auto* outcome : {&tensor.cleared, &tensor.written}) {
+    if (*outcome != nullptr && (*outcome)->error() != nullptr) return (*outcome)->error();
+  }
+  return nullptr;
+}
+
+// What has to end well for the tensor to hold what it should, as far as that is not known yet.
+void AddPending(const std::shared_ptr<const WorkOutcome>& outcome,
+                std::vector<std::shared_ptr<const WorkOutcome>>& pending) {
+  if (outcome != nullptr && (!outcome->settled() || outcome->error() != nullptr)) {
+    pending.push_back(outcome);
+  }
+}
+
+// Writing the tensor whole makes up for all but memory that was never cleared.
+std::shared_ptr<WorkOutcome> OutcomeOfWriting(const TensorObject& tensor) {
+  std::vector<std::shared_ptr<const WorkOutcome>> sources;
+  AddPending(tensor.cleared, sources);
+  return std::make_shared<WorkOutcome>(std::move(sources));
+}
+
 void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Error& error) {
   for (const auto& tensor : tensors) {
     if (tensor != nullptr && !tensor->constant) tensor->error = error;
@@ -74,12 +98,15 @@ void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Err
 }  // namespace
 
 TimelineRunner::TimelineRunner(std::vector<std::shared_ptr<Device>> devices,
-                               std::shared_ptr<DeviceQuota> quota, Outbox& outbox,
+                               std::shared_ptr<DeviceQuota> quota,
+                               const TimelineOptions& timeline_options, Outbox& outbox,
                                SessionMetrics& metrics, bool has_threads)
     : devices_(std::move(devices)),
       quota_(std::move(quota)),
+      timeline_options_(timeline_options),
       outbox_(outbox),
       metrics_(metrics),
+      has_threads_(has_threads),
       builds_("build", nullptr, has_threads),
       timeline_(
           "timeline", [this] { OnDrained(); }, has_threads) {}
@@ -91,10 +118,16 @@ TimelineRunner::~TimelineRunner() {
   }
   built_changed_.notify_all();
   timeline_.Stop();
-  builds_.Stop();
+  std::vector<std::shared_ptr<ContextObject>> open;
   for (const auto& weak : contexts_) {
-    if (auto context = weak.lock()) CloseTimeline(*context);
+    if (auto context = weak.lock(); context != nullptr && context->timeline != nullptr) {
+      open.push_back(std::move(context));
+    }
   }
+  // Nobody waits for what the device has not begun with, but perhaps a build.
+  for (const auto& context : open) context->timeline->Cancel();
+  builds_.Stop();
+  for (const auto& context : open) CloseTimeline(*context);
 }
 
 void TimelineRunner::RunPending() {
@@ -102,12 +135,13 @@ void TimelineRunner::RunPending() {
   }
 }
 
-void TimelineRunner::Post(std::shared_ptr<ContextObject> context, Task task) {
-  outbox_.Admit();
-  timeline_.Post([this, context = std::move(context), task = std::move(task)] {
+void TimelineRunner::Post(std::shared_ptr<ContextObject> context, Task task, Load load) {
+  load.tasks = 1;
+  outbox_.Admit(load);
+  timeline_.Post([this, context = std::move(context), task = std::move(task), load] {
     task();
-    if (context == nullptr) return outbox_.Retire(1);
-    ++context->tasks_to_retire;
+    if (context == nullptr) return outbox_.Retire(load);
+    context->to_retire += load;
     touched_.insert(context);
   });
 }
@@ -126,36 +160,38 @@ void TimelineRunner::OnDrained() {
 
 // Hands the device what the context has recorded, and retires its tasks when that is done.
 void TimelineRunner::Submit(ContextObject& context) {
-  uint32_t tasks = std::exchange(context.tasks_to_retire, 0);
+  const Load load = std::exchange(context.to_retire, Load{});
   uint32_t dispatches = std::exchange(context.dispatches_to_end, 0);
   bool has_work = std::exchange(context.has_unsubmitted_work, false);
   if (context.timeline == nullptr || !has_work) {
     EndDispatches(context, dispatches, /*submitted_ns=*/0, /*ok=*/false);
-    if (tasks > 0) outbox_.Retire(tasks);
+    if (load.tasks > 0) outbox_.Retire(load);
     return;
   }
   const Device& device = *context.device;
   TraceScope scope("submit");
   scope.Add("dispatches", dispatches);
   const uint64_t submitted_ns = MonotonicNs();
-  auto on_end = [this, tasks, dispatches, submitted_ns, &context, &device](bool ok) {
+  auto on_end = [this, load, dispatches, submitted_ns, &context, &device](bool ok) {
     EndDispatches(context, dispatches, submitted_ns, ok);
-    outbox_.Retire(tasks);
+    outbox_.Retire(load);
     if (!ok) EndIfLost(&device);
   };
   Status status = context.timeline->Notify(std::move(on_end));
   if (!status.ok()) {
-    outbox_.Retire(tasks);
+    outbox_.Retire(load);
   } else {
     status = context.timeline->Flush();
   }
-  // Nothing that comes after a failed submission is done either.
-  if (!status.ok()) LoseContext(context, status.error());
+  // What cannot be submitted otherwise is an error of its own, which reads are told.
+  if (!status.ok() && device.lost()) LoseContext(context, status.error());
 }
 
 // It costs the worker: one that starts anew has a device again.
 void TimelineRunner::EndIfLost(const Device* device) {
-  if (device != nullptr && device->lost()) outbox_.End("the device is lost");
+  if (device == nullptr || !device->lost()) return;
+  outbox_.End(device->hung() ? "the device is lost: a kernel does not end in time (timeout)"
+                             : "the device is lost");
 }
 
 void TimelineRunner::EndDispatches(ContextObject& context, uint32_t count, uint64_t submitted_ns,
@@ -194,17 +230,18 @@ Status TimelineRunner::OpenContext(ContextObject& context) {
   if (context.device == nullptr) return NotSupportedError("no adapter can be used");
   TRY(FusionChoice::Parse(context.options.fusions));
   context.in_flight = std::make_unique<DispatchesInFlight>();
-  ASSIGN_OR_RETURN(context.timeline, Timeline::Create(context.device));
+  ASSIGN_OR_RETURN(context.timeline, Timeline::Create(context.device, timeline_options_));
   return {};
 }
 
-void TimelineRunner::CreateContext(std::shared_ptr<ContextObject> context) {
-  Post(context, [this, context] {
+void TimelineRunner::CreateContext(std::shared_ptr<ContextObject> context,
+                                   std::optional<Error> refused) {
+  Post(context, [this, context, refused = std::move(refused)] {
     // Each keeps the memory of its object.
     std::erase_if(contexts_, [](const auto& weak) { return weak.expired(); });
     contexts_.push_back(context);
     ipc::ContextCreated reply{context->handle};
-    if (Status status = OpenContext(*context); !status.ok()) {
+    if (Status status = refused ? Status(*refused) : OpenContext(*context); !status.ok()) {
       context->error = status.error();
       reply.error = std::move(status).error();
     } else {
@@ -243,16 +280,21 @@ Status TimelineRunner::AllocateTensor(TensorObject& tensor) {
   return {};
 }
 
+// So that no client sees what another has left.
+Status TimelineRunner::Clear(TensorObject& tensor) {
+  auto outcome = std::make_shared<WorkOutcome>();
+  TRY(tensor.context->timeline->Clear(tensor.buffer, outcome));
+  tensor.context->has_unsubmitted_work = true;
+  tensor.cleared = std::move(outcome);
+  return {};
+}
+
 void TimelineRunner::CreateTensor(std::shared_ptr<TensorObject> tensor,
-                                  std::optional<Error> descriptor_error) {
-  Post(tensor->context, [this, tensor, error = std::move(descriptor_error)]() mutable {
+                                  std::optional<Error> refused) {
+  Post(tensor->context, [this, tensor, error = std::move(refused)]() mutable {
     if (!error) {
       Status status = AllocateTensor(*tensor);
-      if (status.ok()) {
-        tensor->context->has_unsubmitted_work = true;
-        // Cleared, so that no client sees what another has left.
-        status = tensor->context->timeline->Clear(tensor->buffer);
-      }
+      if (status.ok()) status = Clear(*tensor);
       if (!status.ok()) error = std::move(status).error();
     }
     if (error) {
@@ -313,34 +355,41 @@ Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data)
              tensor.current.byte_length());
   ASSIGN_OR_RETURN(const std::vector<ByteRange> ranges, RangesOf(tensor));
   context.has_unsubmitted_work = true;
-  return context.timeline->Write(
+  std::shared_ptr<WorkOutcome> outcome = OutcomeOfWriting(tensor);
+  TRY(context.timeline->Write(
       tensor.buffer, ranges,
-      [&](uint64_t offset, std::span<std::byte> staging) { return data.Read(offset, staging); });
+      [&](uint64_t offset, std::span<std::byte> staging) { return data.Read(offset, staging); },
+      outcome));
+  tensor.written = std::move(outcome);
+  return {};
 }
 
+// What a transfer of so many bytes counts for; more than a tensor has is refused later.
+Load TransferOf(uint64_t bytes) { return {.bytes = std::min(bytes, limits::kTensorBytesMax)}; }
+
 void TimelineRunner::CreateConstant(std::shared_ptr<TensorObject> tensor,
-                                    std::optional<Error> descriptor_error, PayloadSource data,
+                                    std::optional<Error> refused, PayloadSource data,
                                     bool replies) {
   auto shared_data = std::make_shared<PayloadSource>(std::move(data));
-  Post(tensor->context,
-       [this, tensor, error = std::move(descriptor_error), shared_data, replies]() mutable {
-         if (!error) {
-           Status status = AllocateTensor(*tensor);
-           // A tail shorter than a word is allocated and not written: other clients' bytes are
-           // there.
-           if (status.ok() && tensor->descriptor.byte_length() % 4 != 0) {
-             status = tensor->context->timeline->Clear(tensor->buffer);
-           }
-           if (status.ok()) status = WriteAll(*tensor, *shared_data);
-           if (!status.ok()) error = std::move(status).error();
-         }
-         Acknowledge(*shared_data);
-         if (error) {
-           tensor->buffer = nullptr;
-           tensor->error = error;
-         }
-         if (replies) outbox_.Send(ipc::TensorCreated{tensor->handle, std::move(error)});
-       });
+  Post(
+      tensor->context,
+      [this, tensor, error = std::move(refused), shared_data, replies]() mutable {
+        if (!error) {
+          Status status = AllocateTensor(*tensor);
+          // A tail shorter than a word is allocated and not written: other clients' bytes are
+          // there.
+          if (status.ok() && tensor->descriptor.byte_length() % 4 != 0) status = Clear(*tensor);
+          if (status.ok()) status = WriteAll(*tensor, *shared_data);
+          if (!status.ok()) error = std::move(status).error();
+        }
+        Acknowledge(*shared_data);
+        if (error) {
+          tensor->buffer = nullptr;
+          tensor->error = error;
+        }
+        if (replies) outbox_.Send(ipc::TensorCreated{tensor->handle, std::move(error)});
+      },
+      TransferOf(shared_data->length()));
 }
 
 void TimelineRunner::DestroyTensor(std::shared_ptr<TensorObject> tensor) {
@@ -369,7 +418,7 @@ void TimelineRunner::ResizeTensor(std::shared_ptr<TensorObject> tensor, webidl::
 
 void TimelineRunner::WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSource data) {
   auto shared_data = std::make_shared<PayloadSource>(std::move(data));
-  Post(tensor->context, [this, tensor, shared_data] {
+  auto write = [this, tensor, shared_data] {
     Status status = tensor->writable ? WriteAll(*tensor, *shared_data)
                                      : Status(ValidationError("the tensor is not writable"));
     Acknowledge(*shared_data);
@@ -379,15 +428,16 @@ void TimelineRunner::WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSo
     } else {
       tensor->error = std::move(status).error().AddContext("writing the tensor");
     }
-  });
+  };
+  Post(tensor->context, write, TransferOf(shared_data->length()));
 }
 
 void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t request,
                                 ReadTarget target) {
   auto shared_target = std::make_shared<ReadTarget>(std::move(target));
-  Post(tensor->context, [this, tensor, request, shared_target] {
+  auto task = [this, tensor, request, shared_target] {
     auto read = [&]() -> Status {
-      if (tensor->error) return *tensor->error;
+      if (const Error* broken = WhyBroken(*tensor)) return *broken;
       ContextObject& context = *tensor->context;
       if (context.timeline == nullptr) return NoTimeline(context);
       if (tensor->buffer == nullptr) return InvalidStateError("the tensor was destroyed");
@@ -398,12 +448,21 @@ void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t r
                  "the destination ({} bytes) is smaller than the tensor ({} bytes)",
                  shared_target->capacity(), bytes);
       context.has_unsubmitted_work = true;
+      std::vector<std::shared_ptr<const WorkOutcome>> pending;
+      AddPending(tensor->cleared, pending);
+      AddPending(tensor->written, pending);
       return context.timeline->Read(
           tensor->buffer, ranges,
-          [this, request, shared_target](Result<std::span<const std::byte>> result) {
+          [this, request, shared_target,
+           pending = std::move(pending)](Result<std::span<const std::byte>> result) {
             ipc::TensorRead reply{request};
+            auto broken = std::find_if(pending.begin(), pending.end(), [](const auto& outcome) {
+              return outcome->error() != nullptr;
+            });
             if (!result.ok()) {
               reply.error = std::move(result).error();
+            } else if (broken != pending.end()) {
+              reply.error = *(*broken)->error();
             } else if (Status stored = shared_target->Store(*result, reply.bytes); !stored.ok()) {
               reply.error = std::move(stored).error();
             } else {
@@ -415,18 +474,23 @@ void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t r
     if (Status status = read(); !status.ok()) {
       outbox_.Send(ipc::TensorRead{request, std::move(status).error()});
     }
-  });
+  };
+  Post(tensor->context, task, TransferOf(tensor->descriptor.byte_length()));
 }
 
 // --- Graphs -------------------------------------------------------------------------------------
 
 // The memory of a builder's constants: from now on the build holds it, whatever happens to tensors.
-Result<std::vector<std::shared_ptr<Buffer>>> TakeConstants(BuilderObject& builder) {
+// `uploads`: what has to end before it may read it.
+Result<std::vector<std::shared_ptr<Buffer>>> TakeConstants(
+    BuilderObject& builder, std::vector<std::shared_ptr<const WorkOutcome>>& uploads) {
   std::vector<std::shared_ptr<Buffer>> buffers;
   for (const auto& constant : std::exchange(builder.constants, {})) {
-    if (constant->error) {
-      return Error(*constant->error).AddContext("uploading a constant of the graph");
+    if (const Error* broken = WhyBroken(*constant)) {
+      return Error(*broken).AddContext("uploading a constant of the graph");
     }
+    AddPending(constant->cleared, uploads);
+    AddPending(constant->written, uploads);
     if (constant->buffer == nullptr) {
       return InvalidStateError("a constant tensor of the graph was destroyed");
     }
@@ -438,37 +502,56 @@ Result<std::vector<std::shared_ptr<Buffer>>> TakeConstants(BuilderObject& builde
 void TimelineRunner::Build(std::shared_ptr<BuilderObject> builder,
                            std::shared_ptr<GraphObject> graph, std::vector<uint32_t> inputs,
                            std::vector<ipc::GraphOutput> outputs) {
-  auto request = std::make_shared<BuildRequest>(
-      BuildRequest{std::move(builder), graph, std::move(inputs), std::move(outputs), quota_,
-                   nullptr, &stopping_, InternalError("the build has not begun")});
-  // Through the timeline, so that the constants' uploads have been submitted before it starts.
+  auto request =
+      std::make_shared<BuildRequest>(BuildRequest{std::move(builder),
+                                                  graph,
+                                                  std::move(inputs),
+                                                  std::move(outputs),
+                                                  quota_,
+                                                  nullptr,
+                                                  &stopping_,
+                                                  InternalError("the build has not begun"),
+                                                  {},
+                                                  timeline_options_});
+  // Through the timeline, so that the constants' uploads are on their way before it starts.
   Post(graph->context, [this, request] {
     ContextObject& context = *request->graph->context;
+    outbox_.Admit({.tasks = 1});
     if (context.timeline == nullptr) {
       request->constants = NoTimeline(context);
-    } else {
-      request->constants = TakeConstants(*request->builder);
-      request->device = context.device;
-      Submit(context);
+      return PostBuild(request);
     }
-    outbox_.Admit();
-    builds_.Post([this, request] {
-      ipc::GraphBuilt reply = BuildGraph(*request);
-      {
-        std::lock_guard lock(built_mutex_);
-        request->graph->built = true;
-      }
-      built_changed_.notify_all();
-      request->builder = nullptr;
-      outbox_.Send(std::move(reply));
-      outbox_.Retire(1);
-      EndIfLost(request->device.get());
-    });
+    request->constants = TakeConstants(*request->builder, request->uploads);
+    request->device = context.device;
+    if (request->uploads.empty()) return PostBuild(request);
+    // Where uploads take the device's time, the build waits for them.
+    context.has_unsubmitted_work = true;
+    (void)context.timeline->Notify([this, request](bool) { PostBuild(request); }).ok();
+    Submit(context);
+  });
+}
+
+void TimelineRunner::PostBuild(const std::shared_ptr<BuildRequest>& request) {
+  builds_.Post([this, request] {
+    ipc::GraphBuilt reply = BuildGraph(*request);
+    {
+      std::lock_guard lock(built_mutex_);
+      request->graph->built = true;
+    }
+    built_changed_.notify_all();
+    request->builder = nullptr;
+    outbox_.Send(std::move(reply));
+    outbox_.Retire({.tasks = 1});
+    EndIfLost(request->device.get());
   });
 }
 
 void TimelineRunner::WaitUntilBuilt(const GraphObject& graph) {
-  builds_.RunPending();
+  if (!has_threads_) {
+    // The build may wait for uploads.
+    if (graph.context->timeline != nullptr) (void)graph.context->timeline->WaitIdle().ok();
+    builds_.RunPending();
+  }
   std::unique_lock lock(built_mutex_);
   built_changed_.wait(lock, [&] { return graph.built || stopping_; });
 }
@@ -530,18 +613,26 @@ Status TimelineRunner::RunDispatch(BindingObject& binding) {
   if (binding.prepared == nullptr || IsDynamic(binding)) {
     TRY(PrepareBinding(binding, quota_, builds_, &stopping_));
   }
+  std::vector<std::shared_ptr<const WorkOutcome>> sources;
   for (size_t i = 0; i < binding.inputs.size(); ++i) {
-    if (!binding.inputs[i]->error) continue;
-    return Error(*binding.inputs[i]->error)
-        .AddContext("using it as the input (" + graph.inputs[i].name + ")");
+    const TensorObject& input = *binding.inputs[i];
+    if (const Error* broken = WhyBroken(input)) {
+      return Error(*broken).AddContext("using it as the input (" + graph.inputs[i].name + ")");
+    }
+    AddPending(input.cleared, sources);
+    AddPending(input.written, sources);
   }
+  for (const auto& output : binding.outputs) AddPending(output->cleared, sources);
+  auto outcome = std::make_shared<WorkOutcome>(std::move(sources));
   context.has_unsubmitted_work = true;
-  return context.timeline->Dispatch(binding.prepared);
+  TRY(context.timeline->Dispatch(binding.prepared, outcome));
+  for (const auto& output : binding.outputs) output->written = outcome;
+  return {};
 }
 
 void TimelineRunner::Dispatch(std::shared_ptr<BindingObject> binding) {
   metrics_.Accept();
-  Post(binding->context, [this, binding, accepted_ns = MonotonicNs()] {
+  auto task = [this, binding, accepted_ns = MonotonicNs()] {
     TraceScope scope("record");
     scope.Add("graph", binding->graph->handle.index);
     Status status = RunDispatch(*binding);
@@ -555,7 +646,8 @@ void TimelineRunner::Dispatch(std::shared_ptr<BindingObject> binding) {
     ++binding->context->dispatches_to_end;
     // A dispatch writes its outputs whole.
     for (const auto& tensor : binding->outputs) tensor->error.reset();
-  });
+  };
+  Post(binding->context, task, {.dispatches = 1});
 }
 
 }  // namespace webnnd::service

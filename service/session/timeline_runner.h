@@ -23,6 +23,8 @@
 
 namespace webnnd::service {
 
+struct BuildRequest;
+
 // Writes, dispatches and reads take effect in the order of the calls below, which the I/O thread
 // makes; each returns at once. An error that no reply carries poisons the tensors that the
 // operation would have written.
@@ -31,20 +33,21 @@ class TimelineRunner {
   // `devices`: those that contexts may be made on, in order of preference.
   // Without threads of its own, it works inside RunPending.
   TimelineRunner(std::vector<std::shared_ptr<Device>> devices, std::shared_ptr<DeviceQuota> quota,
-                 Outbox& outbox, SessionMetrics& metrics, bool has_threads = true);
+                 const TimelineOptions& timeline_options, Outbox& outbox, SessionMetrics& metrics,
+                 bool has_threads = true);
   // Drops what waits, and returns when no thread of it runs any more: a build ends before its next
-  // pipeline.
+  // pipeline, a dispatch before its next submission.
   ~TimelineRunner();
 
   void RunPending();
 
-  void CreateContext(std::shared_ptr<ContextObject> context);
+  // `refused`, here and below: why it cannot be; it becomes an error object.
+  void CreateContext(std::shared_ptr<ContextObject> context, std::optional<Error> refused);
   void DestroyContext(std::shared_ptr<ContextObject> context,
                       std::vector<std::shared_ptr<Object>> objects);
-  // `descriptor_error`: why the tensor cannot be; it becomes an error object.
-  void CreateTensor(std::shared_ptr<TensorObject> tensor, std::optional<Error> descriptor_error);
+  void CreateTensor(std::shared_ptr<TensorObject> tensor, std::optional<Error> refused);
   // A constant: memory and contents. `replies` is false for constants of a builder.
-  void CreateConstant(std::shared_ptr<TensorObject> tensor, std::optional<Error> descriptor_error,
+  void CreateConstant(std::shared_ptr<TensorObject> tensor, std::optional<Error> refused,
                       PayloadSource data, bool replies);
   void DestroyTensor(std::shared_ptr<TensorObject> tensor);
   // For a payload whose target is gone: it is acknowledged in its turn.
@@ -63,9 +66,9 @@ class TimelineRunner {
 
  private:
   using Task = std::function<void()>;
-  // Runs `task` on the timeline thread for `context` (or for none); counts it as in flight until
-  // the device has done what it recorded.
-  void Post(std::shared_ptr<ContextObject> context, Task task);
+  // Runs `task` on the timeline thread for `context` (or for none); counts it, and `load` with it,
+  // as in flight until the device has done what it recorded.
+  void Post(std::shared_ptr<ContextObject> context, Task task, Load load = {});
   void OnDrained();
   void Submit(ContextObject& context);
   // The oldest `count` dispatches of the context have ended.
@@ -77,15 +80,20 @@ class TimelineRunner {
 
   // Timeline thread.
   Status OpenContext(ContextObject& context);
+  // Memory that is cleared before anybody reads it.
   Status AllocateTensor(TensorObject& tensor);
+  Status Clear(TensorObject& tensor);
   Status WriteAll(TensorObject& tensor, const PayloadSource& data);
   Status RunDispatch(BindingObject& binding);
+  void PostBuild(const std::shared_ptr<BuildRequest>& request);
   void WaitUntilBuilt(const GraphObject& graph);
 
   std::vector<std::shared_ptr<Device>> devices_;
   std::shared_ptr<DeviceQuota> quota_;
+  const TimelineOptions timeline_options_;
   Outbox& outbox_;
   SessionMetrics& metrics_;
+  const bool has_threads_;
 
   // Timeline thread.
   std::vector<std::weak_ptr<ContextObject>> contexts_;

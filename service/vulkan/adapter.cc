@@ -101,6 +101,7 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   adapter.buffer_bytes_max = properties11.maxMemoryAllocationSize;
   vkGetPhysicalDeviceMemoryProperties(physical, &adapter.memory);
   adapter.profile = MakeProfile(properties2.properties);
+  if (adapter.profile.unified_memory) adapter.free_memory = options.free_memory;
 
   ASSIGN_OR_RETURN(adapter.has_robustness2,
                    HasExtension(physical, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME));

@@ -4,6 +4,7 @@
 
 #include <vulkan/vulkan.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Adapter {
   VkPhysicalDeviceLimits limits{};
   uint64_t buffer_bytes_max = 0;  // Of one allocation.
   VkPhysicalDeviceMemoryProperties memory{};
+  std::function<uint64_t()> free_memory;  // Of DeviceOptions, where the device has no other memory.
   DeviceProfile profile;
 };
 

@@ -1,5 +1,6 @@
 #include "service/vulkan/completion.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/limits.h"
@@ -18,10 +19,7 @@ void RunCallbacks(std::vector<std::function<void(bool)>>& callbacks, bool ok) {
 
 }  // namespace
 
-Completion::Completion(LogicalDevice& device)
-    : device_(device),
-      patience_(std::chrono::seconds(limits::kDispatchSecondsMax)),
-      thread_([this] { Run(); }) {}
+Completion::Completion(LogicalDevice& device) : device_(device), thread_([this] { Run(); }) {}
 
 Completion::~Completion() {
   // Timelines hold the device until their entries have retired, so this is never our own thread.
@@ -35,6 +33,7 @@ Completion::~Completion() {
 }
 
 void Completion::Push(Entry entry) {
+  entry.pushed = std::chrono::steady_clock::now();
   {
     std::lock_guard lock(mutex_);
     entries_.push_back(std::move(entry));
@@ -58,10 +57,12 @@ void Completion::Run() {
 
 void Completion::Finish(Entry& entry) {
   const bool ok = entry.semaphore != VK_NULL_HANDLE && WaitFor(entry);
+  const auto begun = std::max(entry.pushed, last_done_);
+  last_done_ = std::chrono::steady_clock::now();
   // First: who is told that a dispatch has ended may count on what it held.
   entry.keep_alive.clear();
   RunCallbacks(entry.callbacks, ok);
-  if (entry.retired) std::exchange(entry.retired, nullptr)();
+  if (entry.retired) std::exchange(entry.retired, nullptr)(last_done_ - begun);
 }
 
 bool Completion::WaitFor(Entry& entry) {
@@ -69,7 +70,7 @@ bool Completion::WaitFor(Entry& entry) {
   info.semaphoreCount = 1;
   info.pSemaphores = &entry.semaphore;
   info.pValues = &entry.value;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = std::max(entry.pushed, last_done_);
   for (;;) {
     VkResult result = VK_CALL(vkWaitSemaphores(device_.get(), &info, kWaitSliceNs));
     if (result == VK_SUCCESS) return true;
@@ -79,9 +80,10 @@ bool Completion::WaitFor(Entry& entry) {
       if (device_.is_lost()) FailCallbacks(entry);
       return device_.WaitIdleBeforeRelease() == VK_SUCCESS && !device_.is_lost();
     }
-    if (!device_.is_lost() && std::chrono::steady_clock::now() - start > patience_.load()) {
-      LogError("the device does not finish its work ({})", device_.adapter().info.name);
-      *device_.lost() = true;
+    if (!device_.is_lost() && std::chrono::steady_clock::now() - start > entry.patience) {
+      LogError("a kernel does not end in time ({} ms, {})", entry.patience.count(),
+               device_.adapter().info.name);
+      device_.SetHung();
     }
     // It may still touch what the entry keeps alive: go on waiting, but tell the others now.
     if (device_.is_lost()) FailCallbacks(entry);

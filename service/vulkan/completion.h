@@ -4,7 +4,6 @@
 
 #include <vulkan/vulkan.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/limits.h"
 #include "service/vulkan/logical_device.h"
 
 namespace webnnd::service {
@@ -30,8 +30,12 @@ class Completion {
     std::vector<std::function<void(bool ok)>> callbacks;
     // Released after the callbacks, and never before the device has let go.
     std::vector<std::shared_ptr<const void>> keep_alive;
-    // Run last; afterwards nothing of the entry is left.
-    std::function<void()> retired;
+    // Run last; afterwards nothing of the entry is left. `taken`: how long the device had it,
+    // alone.
+    std::function<void(std::chrono::nanoseconds taken)> retired;
+    // How long that may be, before the device counts as lost.
+    std::chrono::milliseconds patience{limits::kDispatchMsMax + limits::kHangMs};
+    std::chrono::steady_clock::time_point pushed{};  // Set by Push.
   };
 
   explicit Completion(LogicalDevice& device);
@@ -40,8 +44,6 @@ class Completion {
 
   // Entries are done in the order of Push.
   void Push(Entry entry);
-  // How long one entry may take, before the device counts as lost.
-  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
  private:
   void Run();
@@ -52,7 +54,8 @@ class Completion {
   void FailCallbacks(Entry& current);
 
   LogicalDevice& device_;
-  std::atomic<std::chrono::milliseconds> patience_;
+  // Completion thread: when the last entry was done.
+  std::chrono::steady_clock::time_point last_done_{};
   std::mutex mutex_;
   std::condition_variable pushed_;
   std::deque<Entry> entries_;

@@ -66,6 +66,8 @@ WorkCounts Device::work_counts() const {
 
 bool Device::lost() const { return impl_->logical().is_lost(); }
 
+bool Device::hung() const { return impl_->logical().is_hung(); }
+
 uint64_t Device::ValidationMessageCount() { return Instance::ValidationMessageCount(); }
 
 }  // namespace webnnd::service

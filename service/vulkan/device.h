@@ -4,14 +4,19 @@
 #define WEBNND_SERVICE_VULKAN_DEVICE_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "base/limits.h"
 #include "base/result.h"
 #include "service/plan/plan.h"
 
@@ -31,7 +36,14 @@ struct AdapterInfo {
 struct DeviceOptions {
   bool validation = false;                     // Loads VK_LAYER_KHRONOS_validation.
   std::vector<std::string> disabled_features;  // "fp16", ...: pretends that the device lacks them.
+  // Bytes of the device's memory that nobody uses, other processes included. Where it is given, the
+  // device keeps no more than kShareOfFreeMemory times what it leaves to the others.
+  std::function<uint64_t()> free_memory;
 };
+
+// With n clients that take all they can, each ends up with 3/(3n+1) of the memory, and the next one
+// finds 1/(3n+1) of it, however greedy they are.
+inline constexpr uint64_t kShareOfFreeMemory = 3;
 
 Result<std::vector<AdapterInfo>> ListAdapters(const DeviceOptions& options);
 
@@ -72,8 +84,10 @@ class Device {
   // Bytes of all buffers that live now, our own (arenas, parameters, staging) included.
   uint64_t bytes_in_use() const;
   WorkCounts work_counts() const;
-  // True once a call answered VK_ERROR_DEVICE_LOST, or work took too long.
+  // True once a call answered VK_ERROR_DEVICE_LOST, or a kernel does not end.
   bool lost() const;
+  // Whether it was lost because a kernel does not end.
+  bool hung() const;
   // Messages of the validation layers so far, in this process.
   static uint64_t ValidationMessageCount();
 
@@ -123,34 +137,81 @@ class Binding {
   virtual Use UsePlan(const std::shared_ptr<const Plan>& plan) = 0;
 };
 
-// The ordered work of one context: one timeline semaphore. Used by one thread at a time; callbacks
-// run on the device's completion thread, in order, and must not block. What is recorded keeps its
-// buffers alive until it has run.
+// How an operation of a timeline ends. Settled before the callbacks of what was recorded after it
+// run, and never left unsettled. Thread-safe.
+class WorkOutcome {
+ public:
+  WorkOutcome() = default;
+  // It reads what `sources` write, and fails where one of them does. They are settled before it:
+  // they were recorded before, on the same timeline.
+  explicit WorkOutcome(std::vector<std::shared_ptr<const WorkOutcome>> sources)
+      : sources_(std::move(sources)) {}
+
+  bool settled() const { return settled_.load(); }
+  // Why it failed; nullptr where it did not, or is not settled yet.
+  const Error* error() const { return settled() && error_ ? &*error_ : nullptr; }
+
+  // Once. `error`: its own failure, if any.
+  void Settle(std::optional<Error> error) {
+    CHECK(!settled());
+    error_ = std::move(error);
+    for (const auto& source : sources_) {
+      CHECK(source->settled());
+      if (!error_ && source->error() != nullptr) error_ = *source->error();
+    }
+    sources_.clear();
+    settled_ = true;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const WorkOutcome>> sources_;  // Empty once settled.
+  std::optional<Error> error_;
+  std::atomic<bool> settled_{false};
+};
+
 struct ByteRange {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
 
+struct TimelineOptions {
+  // What the device may work on one dispatch. Beyond it the dispatch is stopped where its next
+  // submission would begin, and fails (Quota).
+  std::chrono::milliseconds dispatch_limit{limits::kDispatchMsMax};
+  // A submission that takes so much longer hangs, and loses the device.
+  std::chrono::milliseconds hang_grace{limits::kHangMs};
+};
+
+// The ordered work of one context: one timeline semaphore. Used by one thread at a time; callbacks
+// run on the device's completion thread, in order, and must not block. What is recorded keeps its
+// buffers alive until it has run.
+//
+// What cannot be submitted fails alone: its outcomes are settled with the error, its callbacks are
+// told, and the timeline goes on. A lost device fails everything.
 class Timeline {
  public:
   virtual ~Timeline() = default;
-  static Result<std::unique_ptr<Timeline>> Create(std::shared_ptr<Device> device);
+  static Result<std::unique_ptr<Timeline>> Create(std::shared_ptr<Device> device,
+                                                  const TimelineOptions& options = {});
 
-  // Sets all bytes to zero.
-  virtual Status Clear(std::shared_ptr<Buffer> buffer) = 0;
+  // Sets all bytes to zero. `outcome`, here and below, may be nullptr; it is left alone where an
+  // error is returned.
+  virtual Status Clear(std::shared_ptr<Buffer> buffer,
+                       std::shared_ptr<WorkOutcome> outcome = nullptr) = 0;
   // Writes the ranges, which do not overlap, with bytes that follow on each other: `fill` is called
   // at once with staging memory for them (possibly in pieces, in order; `offset` counts from the
   // first byte) and fills it. Its error is passed on and nothing is written then.
   using FillFunction = std::function<Status(uint64_t offset, std::span<std::byte> staging)>;
   virtual Status Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
-                       const FillFunction& fill) = 0;
+                       const FillFunction& fill,
+                       std::shared_ptr<WorkOutcome> outcome = nullptr) = 0;
   Status Write(std::shared_ptr<Buffer> buffer, uint64_t offset, uint64_t bytes,
                const FillFunction& fill) {
     const ByteRange range{offset, bytes};
     return Write(std::move(buffer), {&range, 1}, fill);
   }
   // Copies the ranges out; `done` gets their bytes one after the other (valid during the call), or
-  // DeviceLost.
+  // why they could not be copied.
   using ReadFunction = std::function<void(Result<std::span<const std::byte>>)>;
   virtual Status Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
                       ReadFunction done) = 0;
@@ -159,15 +220,21 @@ class Timeline {
     const ByteRange range{0, bytes};
     return Read(std::move(buffer), {&range, 1}, std::move(done));
   }
-  virtual Status Dispatch(std::shared_ptr<Binding> binding) = 0;
-  // Runs `done` on the completion thread after all that was recorded before it (false: device
-  // lost).
+  virtual Status Dispatch(std::shared_ptr<Binding> binding,
+                          std::shared_ptr<WorkOutcome> outcome = nullptr) = 0;
+  // Runs `done` on the completion thread after all that was recorded before it (false: what was
+  // recorded just before could not be submitted, or the device is lost).
   virtual Status Notify(std::function<void(bool ok)> done) = 0;
-  // Submits what has been recorded. Recording never waits for the device, except when staging
-  // memory in flight exceeds its bound.
+  // Submits what has been recorded, as much as the device should have at a time; the rest follows
+  // when that is done. Recording never waits for the device, except when staging memory in flight
+  // exceeds its bound. Returns what has failed of the timeline's work since the last such call.
   virtual Status Flush() = 0;
-  // Flush, then wait until the device has finished everything and the callbacks have run.
+  // Flush, then wait until the device has finished everything and the callbacks have run. Returns
+  // what Flush would return then.
   virtual Status WaitIdle() = 0;
+  // Drops what the device has not begun with: it fails (InvalidState), as all that is recorded
+  // from now on.
+  virtual void Cancel() = 0;
 };
 
 }  // namespace webnnd::service

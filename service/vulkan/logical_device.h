@@ -31,6 +31,12 @@ class LogicalDevice {
   // What VK_TRY sets. Once set, nothing is submitted any more.
   std::atomic<bool>* lost() { return &lost_; }
   bool is_lost() const { return lost_.load(); }
+  // Lost, because a submission does not end.
+  void SetHung() {
+    hung_ = true;
+    lost_ = true;
+  }
+  bool is_hung() const { return hung_.load(); }
 
   Status Submit(const VkSubmitInfo& submit, VkFence fence);
   // Waits for all that was submitted, for as long as it takes: what must hold before memory in use
@@ -46,6 +52,7 @@ class LogicalDevice {
   VkQueue queue_ = VK_NULL_HANDLE;
   std::mutex queue_mutex_;  // Builds warm pipelines while timelines submit.
   std::atomic<bool> lost_{false};
+  std::atomic<bool> hung_{false};
 };
 
 }  // namespace webnnd::service

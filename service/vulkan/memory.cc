@@ -126,6 +126,7 @@ Result<std::unique_ptr<MemoryBlock>> Memory::CreateBlock(MemoryKind kind, uint64
   if (requirements.size > memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size) {
     return OutOfMemoryError("the buffer is larger than the device's memory ({} bytes)", bytes);
   }
+  TRY(CheckShare(requirements.size));
   VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
   allocate.allocationSize = requirements.size;
   allocate.memoryTypeIndex = type;
@@ -141,7 +142,19 @@ Result<std::unique_ptr<MemoryBlock>> Memory::CreateBlock(MemoryKind kind, uint64
            vkMapMemory(device_.get(), block->memory.get(), 0, VK_WHOLE_SIZE, 0, &mapped));
     block->mapped = static_cast<std::byte*>(mapped);
   }
+  block->bytes = requirements.size;
+  block_bytes_ += block->bytes;
   return block;
+}
+
+Status Memory::CheckShare(uint64_t bytes) const {
+  if (!device_.adapter().free_memory) return {};
+  const uint64_t held = block_bytes_;
+  const uint64_t free = device_.adapter().free_memory();
+  if (bytes < free && (held + bytes) / kShareOfFreeMemory <= free - bytes) return {};
+  return OutOfMemoryError(
+      "the device's memory is short: {} bytes more are too many where {} are held and {} free",
+      bytes, held, free);
 }
 
 Result<uint32_t> Memory::ChooseMemoryType(MemoryKind kind, uint32_t allowed_types) const {
@@ -178,6 +191,7 @@ void Memory::Free(const BufferImpl& buffer) {
     };
     if (std::none_of(blocks.begin(), blocks.end(), other_is_empty)) return;
   }
+  block_bytes_ -= block->bytes;
   std::erase_if(blocks, [&](const auto& other) { return other.get() == block; });
 }
 

@@ -35,6 +35,7 @@ struct MemoryBlock {
 
   UniqueMemory memory;
   UniqueBuffer buffer;
+  uint64_t bytes = 0;                         // Of `memory`.
   std::byte* mapped = nullptr;                // nullptr where the host cannot see it.
   std::optional<ipc::RangeAllocator> ranges;  // Absent: one buffer has it all.
 };
@@ -102,6 +103,8 @@ class Memory {
   };
 
   Result<Range> AllocateRange(MemoryKind kind, uint64_t bytes);
+  // Whether `bytes` more leave the others their share; OutOfMemory where not.
+  Status CheckShare(uint64_t bytes) const;
   Result<uint32_t> ChooseMemoryType(MemoryKind kind, uint32_t allowed_types) const;
   void Free(const BufferImpl& buffer);
 
@@ -110,6 +113,7 @@ class Memory {
   std::array<std::vector<std::unique_ptr<MemoryBlock>>, kMemoryKindCount> blocks_;
   std::atomic<uint64_t> bytes_in_use_{0};
   std::atomic<uint64_t> allocation_count_{0};
+  std::atomic<uint64_t> block_bytes_{0};
 };
 
 }  // namespace webnnd::service

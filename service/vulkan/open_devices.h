@@ -13,7 +13,8 @@
 namespace webnnd::service {
 
 // Opens and warms up the adapters of these indices; with none given, all that can be used, GPUs
-// first. NotSupported, naming what each lacks, when that leaves nothing or a given one cannot be used.
+// first. NotSupported, naming what each lacks, when that leaves nothing or a given one cannot be
+// used.
 Result<std::vector<std::shared_ptr<Device>>> OpenDevices(std::span<const uint32_t> indices,
                                                          const DeviceOptions& options);
 

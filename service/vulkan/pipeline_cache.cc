@@ -158,11 +158,11 @@ Status PipelineCache::Warm(const Pipeline& pipeline, std::span<const uint32_t> p
   submit.pCommandBuffers = &commands;
   TRY(device_.Submit(submit, fence.get()));
   VkFence waited = fence.get();
-  const uint64_t patience_ns = limits::kDispatchSecondsMax * 1'000'000'000ull;
+  const uint64_t patience_ns = limits::kDispatchMsMax * 1'000'000ull;
   VkResult result = VK_CALL(vkWaitForFences(device_.get(), 1, &waited, VK_TRUE, patience_ns));
   if (result == VK_SUCCESS) return {};
   // What was recorded must not be freed while it runs.
-  if (result == VK_TIMEOUT) *device_.lost() = true;
+  if (result == VK_TIMEOUT) device_.SetHung();
   device_.WaitIdleBeforeRelease();
   if (result == VK_TIMEOUT) return DeviceLostError("a kernel does not end ({} ns)", patience_ns);
   return VulkanError(device_.lost(), result, "vkWaitForFences");

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/limits.h"
 #include "service/vulkan/commands.h"
 #include "service/vulkan/timeline_impl.h"
 #include "service/vulkan/vk_try.h"
@@ -14,17 +15,18 @@ constexpr size_t kTouchedBuffersMax = 32;
 
 }  // namespace
 
-Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device) {
-  auto timeline = std::make_unique<TimelineImpl>(device->impl().shared_from_this());
+Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device,
+                                                   const TimelineOptions& options) {
+  auto timeline = std::make_unique<TimelineImpl>(device->impl().shared_from_this(), options);
   TRY(timeline->Prepare());
   return std::unique_ptr<Timeline>(std::move(timeline));
 }
 
-TimelineImpl::TimelineImpl(std::shared_ptr<DeviceImpl> device)
-    : device_(std::move(device)), semaphore_(device_->get()), batches_(1) {}
+TimelineImpl::TimelineImpl(std::shared_ptr<DeviceImpl> device, const TimelineOptions& options)
+    : device_(std::move(device)), options_(options), semaphore_(device_->get()), batches_(1) {}
 
 TimelineImpl::~TimelineImpl() {
-  Abandon();
+  Cancel();
   std::unique_lock lock(mutex_);
   retired_.wait(lock, [this] { return in_flight_ == 0; });
 }
@@ -41,22 +43,24 @@ Status TimelineImpl::Prepare() {
   return {};
 }
 
+Error TimelineImpl::LostError() const {
+  return DeviceLostError("the device is lost ({})", device_->logical().adapter().info.name);
+}
+
 Status TimelineImpl::CheckUsable() const {
-  if (failure_) return *failure_;
-  if (device_->logical().is_lost()) {
-    return DeviceLostError("the device is lost ({})", device_->logical().adapter().info.name);
-  }
+  if (device_->logical().is_lost()) return LostError();
   return {};
 }
 
 // --- Recording ----------------------------------------------------------------------------------
 
-Status TimelineImpl::Clear(std::shared_ptr<Buffer> buffer) {
+Status TimelineImpl::Clear(std::shared_ptr<Buffer> buffer, std::shared_ptr<WorkOutcome> outcome) {
   TRY(CheckUsable());
   ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> own, device_->Own(buffer));
   ASSIGN_OR_RETURN(VkCommandBuffer commands, OpenTransient(*own, own->bytes()));
   vkCmdFillBuffer(commands, own->handle(), own->offset(), own->bytes(), 0);
   batch().keep_alive.push_back(std::move(own));
+  if (outcome != nullptr) batch().outcomes.push_back(std::move(outcome));
   return {};
 }
 
@@ -75,17 +79,24 @@ Result<uint64_t> TimelineImpl::AddRanges(const BufferImpl& buffer,
 }
 
 Status TimelineImpl::Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
-                           const FillFunction& fill) {
+                           const FillFunction& fill, std::shared_ptr<WorkOutcome> outcome) {
   TRY(CheckUsable());
   ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> own, device_->Own(buffer));
   ASSIGN_OR_RETURN(const uint64_t bytes, AddRanges(*own, ranges));
-  if (bytes == 0) return {};
   // Nothing recorded touches it yet, so that this write comes before whatever will: no copy.
-  if (own->mapped() != nullptr && !own->is_shared_with_device()) {
+  if (bytes == 0 || (own->mapped() != nullptr && !own->is_shared_with_device())) {
     uint64_t done = 0;
     for (const ByteRange& range : ranges) {
+      if (range.bytes == 0) continue;
       TRY(fill(done, {own->mapped() + range.offset, range.bytes}));
       done += range.bytes;
+    }
+    if (outcome == nullptr) return {};
+    if (bytes == 0) {
+      batch().outcomes.push_back(std::move(outcome));
+    } else {
+      // Nothing was recorded that it could depend on.
+      outcome->Settle(std::nullopt);
     }
     return {};
   }
@@ -104,6 +115,7 @@ Status TimelineImpl::Write(std::shared_ptr<Buffer> buffer, std::span<const ByteR
                   static_cast<uint32_t>(regions.size()), regions.data());
   batch().keep_alive.push_back(std::move(own));
   batch().keep_alive.push_back(std::move(staging));
+  if (outcome != nullptr) batch().outcomes.push_back(std::move(outcome));
   return {};
 }
 
@@ -131,9 +143,9 @@ Status TimelineImpl::Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRa
     batch().keep_alive.push_back(staging);
   }
   batch().callbacks.push_back(
-      [staging = std::move(staging), bytes, done = std::move(done)](bool ok) {
-        if (!ok) {
-          done(DeviceLostError("the device does not finish the read ({} bytes)", bytes));
+      [staging = std::move(staging), bytes, done = std::move(done)](const Error* failure) {
+        if (failure != nullptr) {
+          done(Error(*failure).AddContext(fmt::format("reading {} bytes", bytes)));
         } else if (staging == nullptr) {
           done(std::span<const std::byte>());
         } else {
@@ -143,21 +155,24 @@ Status TimelineImpl::Read(std::shared_ptr<Buffer> buffer, std::span<const ByteRa
   return {};
 }
 
-Status TimelineImpl::Dispatch(std::shared_ptr<Binding> binding) {
+Status TimelineImpl::Dispatch(std::shared_ptr<Binding> binding,
+                              std::shared_ptr<WorkOutcome> outcome) {
   TRY(CheckUsable());
   auto own = std::dynamic_pointer_cast<BindingImpl>(std::move(binding));
   if (own == nullptr || own->device() != device_.get()) {
     return InternalError("the binding is not one of the device ({})",
                          device_->logical().adapter().info.name);
   }
-  TRY(CloseTransient());
+  CloseTransient();
   // Who waits for what was read before does not wait for this too.
   if (!batch().callbacks.empty()) batches_.emplace_back();
+  auto run = std::make_shared<Run>(Run{std::move(outcome), {}, std::nullopt});
   for (const BindingImpl::Segment& segment : own->segments()) {
-    TRY(Reserve(segment.cost));
-    batch().commands.push_back(segment.commands);
+    Reserve(segment.cost);
+    batch().items.push_back({segment.commands, segment.cost, run});
     batch().cost += segment.cost;
   }
+  batch().ends.push_back(std::move(run));
   // Batches end in order: the last one that uses it keeps it for all.
   batch().keep_alive.push_back(own->token());
   batch().keep_alive.push_back(std::move(own));
@@ -165,22 +180,23 @@ Status TimelineImpl::Dispatch(std::shared_ptr<Binding> binding) {
 }
 
 Status TimelineImpl::Notify(std::function<void(bool ok)> done) {
-  batch().callbacks.push_back(std::move(done));
-  // It must be told in any case, and no flush will come through any more.
-  if (!CheckUsable().ok()) Abandon();
+  batch().callbacks.push_back(
+      [done = std::move(done)](const Error* failure) { done(failure == nullptr); });
+  // It must be told in any case, and no flush may come through any more.
+  if (!CheckUsable().ok()) (void)Flush().ok();
   return {};
 }
 
 Result<std::shared_ptr<StagingLease>> TimelineImpl::TakeStaging(uint64_t bytes) {
   if (!staging_.HasRoom(bytes)) {
-    TRY(Flush());
+    (void)Flush().ok();  // Whatever has failed is told where it belongs.
     TRY(staging_.WaitForRoom(bytes, device_->logical()));
   }
   return StagingLease::Take(*device_, staging_, bytes);
 }
 
 Result<VkCommandBuffer> TimelineImpl::OpenTransient(BufferImpl& buffer, uint64_t cost) {
-  TRY(Reserve(cost));
+  Reserve(cost);
   if (open_ == VK_NULL_HANDLE) {
     ASSIGN_OR_RETURN(VkCommandBuffer commands, TakeCommandBuffer());
     RecordFullBarrier(commands);
@@ -219,64 +235,97 @@ Result<VkCommandBuffer> TimelineImpl::TakeCommandBuffer() {
   return commands;
 }
 
-Status TimelineImpl::CloseTransient() {
-  if (open_ == VK_NULL_HANDLE) return {};
+// Never submitted, and in no state to be begun again.
+void TimelineImpl::Free(VkCommandBuffer commands) {
+  vkFreeCommandBuffers(device_->get(), command_pool_.get(), 1, &commands);
+}
+
+void TimelineImpl::CloseTransient() {
+  if (open_ == VK_NULL_HANDLE) return;
   VkCommandBuffer commands = std::exchange(open_, VK_NULL_HANDLE);
   open_touched_.clear();
   if (std::exchange(open_reads_, false)) RecordHostReadBarrier(commands);
-  batch().transient.push_back(commands);
   if (VkResult result = VK_CALL(vkEndCommandBuffer(commands)); result < 0) {
     // What it held was accepted, and cannot be done any more.
-    failure_ = VulkanError(device_->lost(), result, "vkEndCommandBuffer");
-    Abandon();
-    return *failure_;
+    batch().failure = VulkanError(device_->lost(), result, "vkEndCommandBuffer");
+    Free(commands);
+    return;
   }
-  batch().commands.push_back(commands);
-  return {};
+  batch().transient.push_back(commands);
+  batch().items.push_back({commands, 0, nullptr});
 }
 
-Status TimelineImpl::Reserve(uint64_t cost) {
+void TimelineImpl::Reserve(uint64_t cost) {
   const uint64_t cost_max = device_->profile().submission_cost;
-  if (batch().cost == 0 || batch().cost + cost <= cost_max) return {};
-  TRY(CloseTransient());
+  if (batch().cost == 0 || batch().cost + cost <= cost_max) return;
+  CloseTransient();
   batches_.emplace_back();
-  return {};
 }
 
 // --- Submitting ---------------------------------------------------------------------------------
 
 Status TimelineImpl::Flush() {
-  if (Status usable = CheckUsable(); !usable.ok()) {
-    Abandon();
-    return usable;
+  CloseTransient();
+  std::lock_guard lock(mutex_);
+  for (Batch& batch : std::exchange(batches_, std::vector<Batch>(1))) {
+    if (!batch.empty()) waiting_.push_back(std::move(batch));
   }
-  TRY(CloseTransient());
-  std::vector<Batch> batches = std::exchange(batches_, std::vector<Batch>(1));
-  for (size_t i = 0; i < batches.size(); ++i) {
-    if (batches[i].commands.empty() && batches[i].callbacks.empty()) continue;
-    Status submitted = SubmitBatch(batches[i]);
-    if (submitted.ok()) {
-      HandOver(std::move(batches[i]), /*submitted=*/true);
-      continue;
-    }
-    failure_ = std::move(submitted).error();
-    for (; i < batches.size(); ++i) HandOver(std::move(batches[i]), /*submitted=*/false);
-    return *failure_;
-  }
+  SubmitWaiting();
+  TRY(CheckUsable());
+  if (failure_) return *std::exchange(failure_, std::nullopt);
   return {};
 }
 
+bool TimelineImpl::MustWait(const Batch& batch) const {
+  const uint64_t ahead_max = limits::kSubmissionsAhead * device_->profile().submission_cost;
+  return !batch.items.empty() && cost_in_flight_ > 0 && batch.cost > 0 &&
+         (cost_in_flight_ >= ahead_max || batch.cost > ahead_max - cost_in_flight_) &&
+         !cancelled_ && !device_->logical().is_lost();
+}
+
+void TimelineImpl::SubmitWaiting() {
+  while (!waiting_.empty() && !MustWait(waiting_.front())) {
+    Batch next = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (cancelled_ && !next.failure) next.failure = *cancelled_;
+    if (!next.failure) {
+      Status submitted = SubmitBatch(next);
+      if (!submitted.ok()) next.failure = std::move(submitted).error();
+    }
+    HandOver(std::move(next));
+  }
+}
+
+void TimelineImpl::DropStopped(Batch& batch) {
+  for (const Batch::Item& item : batch.items) {
+    if (item.run == nullptr || item.run->failure || item.run->taken <= options_.dispatch_limit) {
+      continue;
+    }
+    item.run->failure = QuotaError("the dispatch takes longer than the limit ({} ms)",
+                                   options_.dispatch_limit.count());
+    if (!failure_) failure_ = item.run->failure;
+  }
+  std::erase_if(batch.items, [&](const Batch::Item& item) {
+    const bool stopped = item.run != nullptr && item.run->failure;
+    if (stopped) batch.cost -= item.cost;
+    return stopped;
+  });
+}
+
 Status TimelineImpl::SubmitBatch(Batch& batch) {
+  DropStopped(batch);
   // Callbacks alone wait for what was submitted before.
-  if (batch.commands.empty()) return {};
+  if (batch.items.empty()) return {};
+  std::vector<VkCommandBuffer> commands;
+  for (const Batch::Item& item : batch.items) commands.push_back(item.commands);
   const uint64_t value = value_ + 1;
   const VkSemaphore semaphore = semaphore_.get();
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   values.signalSemaphoreValueCount = 1;
   values.pSignalSemaphoreValues = &value;
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-  submit.commandBufferCount = static_cast<uint32_t>(batch.commands.size());
-  submit.pCommandBuffers = batch.commands.data();
+  submit.commandBufferCount = static_cast<uint32_t>(commands.size());
+  submit.pCommandBuffers = commands.data();
   submit.signalSemaphoreCount = 1;
   submit.pSignalSemaphores = &semaphore;
   TRY(device_->logical().Submit(submit, VK_NULL_HANDLE));
@@ -284,48 +333,92 @@ Status TimelineImpl::SubmitBatch(Batch& batch) {
   return {};
 }
 
-void TimelineImpl::HandOver(Batch batch, bool submitted) {
-  {
-    std::lock_guard lock(mutex_);
-    ++in_flight_;
+void TimelineImpl::HandOver(Batch batch) {
+  ++in_flight_;
+  if (batch.failure) {
+    if (!failure_) failure_ = batch.failure;
+    // What is left of its dispatches is of no use.
+    for (const Batch::Item& item : batch.items) {
+      if (item.run != nullptr && !item.run->failure) item.run->failure = batch.failure;
+    }
+    batch.cost = 0;
   }
+  cost_in_flight_ += batch.cost;
   Completion::Entry entry;
-  entry.semaphore = submitted ? semaphore_.get() : VK_NULL_HANDLE;
+  // A batch that failed waits for what was submitted before, so that everything is told in order.
+  entry.semaphore = semaphore_.get();
   entry.value = value_;
-  entry.callbacks = std::move(batch.callbacks);
   entry.keep_alive = std::move(batch.keep_alive);
-  entry.retired = [this, transient = std::move(batch.transient)] { OnRetired(transient); };
+  entry.patience = options_.dispatch_limit + options_.hang_grace;
+  auto shared = std::make_shared<Batch>(std::move(batch));
+  entry.callbacks.push_back([this, shared](bool ok) { OnDone(*shared, ok); });
+  entry.retired = [this, shared](std::chrono::nanoseconds taken) { OnRetired(*shared, taken); };
   device_->completion().Push(std::move(entry));
 }
 
-void TimelineImpl::Abandon() {
+void TimelineImpl::Cancel() {
   if (open_ != VK_NULL_HANDLE) {
-    // It is never recorded again: nothing is after a failure.
-    batch().transient.push_back(std::exchange(open_, VK_NULL_HANDLE));
+    Free(std::exchange(open_, VK_NULL_HANDLE));
     open_touched_.clear();
     open_reads_ = false;
   }
-  for (Batch& batch : std::exchange(batches_, std::vector<Batch>(1))) {
-    if (!batch.empty()) HandOver(std::move(batch), /*submitted=*/false);
+  {
+    std::lock_guard lock(mutex_);
+    if (!cancelled_) cancelled_ = InvalidStateError("the timeline has ended");
+  }
+  (void)Flush().ok();
+}
+
+// --- Completion ---------------------------------------------------------------------------------
+
+void TimelineImpl::OnDone(Batch& batch, bool ok) {
+  std::optional<Error> failure;
+  {
+    std::lock_guard lock(mutex_);
+    if (!ok) {
+      failure = LostError();
+      // Those that wait are told as well: a device that hangs may never let go of this batch.
+      SubmitWaiting();
+    } else {
+      failure = batch.failure;
+    }
+    for (const auto& run : batch.ends) {
+      if (!run->failure) run->failure = failure;
+    }
+  }
+  for (const auto& outcome : std::exchange(batch.outcomes, {})) outcome->Settle(failure);
+  for (const auto& run : std::exchange(batch.ends, {})) {
+    if (run->outcome != nullptr) run->outcome->Settle(run->failure);
+  }
+  for (Callback& callback : std::exchange(batch.callbacks, {})) {
+    callback(failure ? &*failure : nullptr);
   }
 }
 
-void TimelineImpl::OnRetired(const std::vector<VkCommandBuffer>& transient) {
+void TimelineImpl::OnRetired(Batch& batch, std::chrono::nanoseconds taken) {
   std::lock_guard lock(mutex_);
-  idle_.insert(idle_.end(), transient.begin(), transient.end());
+  for (const Batch::Item& item : batch.items) {
+    if (item.run == nullptr || batch.cost == 0) continue;
+    const double share = static_cast<double>(item.cost) / static_cast<double>(batch.cost);
+    item.run->taken +=
+        std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(taken.count()) * share));
+  }
+  idle_.insert(idle_.end(), batch.transient.begin(), batch.transient.end());
+  cost_in_flight_ -= batch.cost;
+  SubmitWaiting();
   --in_flight_;
-  // Under the lock: the timeline may die as soon as it has seen the last entry retire.
+  // Under the lock: the timeline may die as soon as it has seen the last batch retire.
   retired_.notify_all();
 }
 
 Status TimelineImpl::WaitIdle() {
   Status flushed = Flush();
-  {
-    std::unique_lock lock(mutex_);
-    retired_.wait(lock, [this] { return in_flight_ == 0; });
-  }
+  std::unique_lock lock(mutex_);
+  retired_.wait(lock, [this] { return in_flight_ == 0 && waiting_.empty(); });
   TRY(std::move(flushed));
-  return CheckUsable();
+  TRY(CheckUsable());
+  if (failure_) return *std::exchange(failure_, std::nullopt);
+  return {};
 }
 
 }  // namespace webnnd::service

@@ -64,6 +64,11 @@ Result<size_t> ParseCommonOption(std::span<const std::string> arguments, size_t 
     options.disabled_features.push_back(text);
     return 2;
   }
+  if (name == "--quota") {
+    ASSIGN_OR_RETURN(std::string text, ValueOf(arguments, at));
+    TRY(SetQuota(text, options.quota));
+    return 2;
+  }
   return 0;
 }
 
@@ -82,6 +87,9 @@ std::vector<std::string> ToArguments(const WorkerOptions& options) {
   }
   for (const std::string& feature : options.disabled_features) {
     arguments.insert(arguments.end(), {"--disable-feature", feature});
+  }
+  for (const std::string& text : QuotaTexts(options.quota)) {
+    arguments.insert(arguments.end(), {"--quota", text});
   }
   return arguments;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quota.h"
 #include "base/result.h"
 #include "service/sandbox/policy.h"
 
@@ -27,6 +28,8 @@ struct WorkerOptions {
   bool shared = false;
   // Device features to do without, to test the paths for lesser devices.
   std::vector<std::string> disabled_features;
+  // Of its client.
+  Quota quota;
 };
 
 // Takes the option at arguments[at], and its value, when it is one that `serve` and `worker` share;

@@ -724,9 +724,11 @@ TEST(WorkerOptions, ArgumentsMadeFromThem_ParseToTheSame) {
   options.validation = true;
   options.shared = true;
   options.disabled_features = {"float16"};
+  options.quota.tensors = 5;
   Result<WorkerOptions> parsed = service::ParseWorkerOptions(ToArguments(options));
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(ToArguments(*parsed), ToArguments(options));
+  EXPECT_EQ(parsed->quota, options.quota);
 }
 
 TEST(WorkerOptions, Nonsense_IsRefused) {
@@ -736,6 +738,7 @@ TEST(WorkerOptions, Nonsense_IsRefused) {
         Words{"--control-fd", "3", "--bogus"}, Words{"--control-fd", "3", "--device", "1x"},
         Words{"--control-fd", "3", "--device", "64"},
         Words{"--control-fd", "3", "--isolation", "none"},
+        Words{"--control-fd", "3", "--quota", "tensors"},
         Words{"--control-fd", "3", "--sandbox-profile", "none"}}) {
     EXPECT_FALSE(service::ParseWorkerOptions(words).ok());
   }

@@ -73,6 +73,9 @@ TEST(CommandLine, MissingOrBadValues_AreNamed) {
   ExpectRefused("stats", "stats needs --socket PATH");
   ExpectRefused("stats --bogus", "the option is unknown (--bogus)");
   ExpectRefused("serve --socket s --device x", "the value of --device is not a number");
+  ExpectRefused("serve --socket s --quota", "the option needs a value (--quota)");
+  ExpectRefused("serve --socket s --quota tensors=0", "is not a number from 1 to");
+  ExpectRefused("serve --socket s --quota bogus=1", "there is no such quota (bogus)");
 }
 
 TEST(CommandLine, WorkerByHand_IsRefused) { ExpectRefused("worker", "only the broker starts one"); }

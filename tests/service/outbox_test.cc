@@ -46,7 +46,9 @@ TEST(Outbox, WhatOtherThreadsSend_NeverComesBehindGoodbye) {
   constexpr int kMessages = 12;
   for (int round = 0; round < 400; ++round) {
     auto channels = std::move(ipc::MakeMemoryChannelPair()).value();
-    auto outbox = std::move(Outbox::Create(*channels.second)).value();
+    auto outbox =
+        std::move(Outbox::Create(*channels.second, {.tasks = 8, .dispatches = 8, .bytes = 8}))
+            .value();
     std::atomic<bool> sending = false;
     std::vector<std::thread> senders;
     for (int i = 0; i < 4; ++i) {

@@ -188,7 +188,7 @@ class SessionQuotaTest : public SessionTest {
  protected:
   static constexpr uint32_t kLimitFloats = 1 << 18;
   void SetUp() override {
-    set_device_bytes_max(kLimitFloats * sizeof(float));
+    set_quota({.device_bytes = kLimitFloats * sizeof(float)});
     SessionTest::SetUp();
   }
   std::optional<Error> Create(uint32_t elements, Handle* handle = nullptr) {

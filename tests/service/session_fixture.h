@@ -26,7 +26,7 @@ class Peer {
  public:
   static constexpr uint32_t kElements = 4;
 
-  explicit Peer(InProcessHost& host) : client_(host) {}
+  explicit Peer(ipc::InProcessService& service) : client_(service) {}
 
   // Hello and a context.
   void Open();

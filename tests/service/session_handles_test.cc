@@ -126,13 +126,6 @@ TEST_F(SessionHandlesTest, DestroyedContext_GivesItsMemoryBack) {
   ExpectDeviceBytesReturnTo(before);
 }
 
-TEST_F(SessionHandlesTest, TooManyContexts_Ends) {
-  for (uint32_t i = 0; i < limits::kContextsPerSessionMax; ++i) {
-    peer().Send(ipc::CreateContext{.context = peer().NewHandle()});
-  }
-  ExpectEnds(peer(), "contexts");
-}
-
 TEST_F(SessionHandlesTest, TooManyBuilders_Ends) {
   for (uint32_t i = 0; i <= limits::kBuildersPerSessionMax; ++i) {
     peer().Send(ipc::CreateBuilder{peer().context(), peer().NewHandle()});

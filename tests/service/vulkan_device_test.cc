@@ -135,6 +135,69 @@ TEST(Validation, WrongCall_IsCounted) {
   EXPECT_GT(Device::ValidationMessageCount(), before);
 }
 
+// Devices that share one memory, each in what would be a process of its own.
+class SharedMemory {
+ public:
+  static constexpr uint64_t kBytes = 1ull << 30;
+
+  std::shared_ptr<Device> Open() {
+    DeviceOptions options;
+    options.free_memory = [this] { return Free(); };
+    auto device = Device::Open(FirstUsableAdapter(options), options);
+    EXPECT_TRUE(device.ok()) << device.error().ToString();
+    devices_.push_back(*device);
+    return *device;
+  }
+  // Takes all that the device may have; returns how much that is.
+  uint64_t TakeAll(Device& device) {
+    uint64_t taken = 0;
+    for (;;) {
+      auto buffer = device.Allocate(kPiece);
+      if (!buffer.ok()) {
+        EXPECT_EQ(buffer.error().cause(), Cause::kOutOfMemory);
+        return taken;
+      }
+      buffers_.push_back(std::move(*buffer));
+      taken += kPiece;
+    }
+  }
+  void Release() { buffers_.clear(); }
+
+ private:
+  static constexpr uint64_t kPiece = 8ull << 20;
+
+  uint64_t Free() const {
+    uint64_t used = 0;
+    for (const auto& device : devices_) used += device->bytes_in_use();
+    return kBytes - used;
+  }
+  std::vector<std::shared_ptr<Device>> devices_;
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+};
+
+TEST(MemoryShare, GreedyClients_LeaveRoomForTheNextOne) {
+  KeepDriversLoaded();
+  SharedMemory memory;
+  uint64_t left = SharedMemory::kBytes;
+  for (int client = 0; client < 3; ++client) {
+    const uint64_t taken = memory.TakeAll(*memory.Open());
+    // Three quarters of what it finds, whoever came before.
+    EXPECT_GE(taken, left / 2);
+    EXPECT_LE(taken, left / 4 * 3);
+    left -= taken;
+  }
+}
+
+TEST(MemoryShare, MemoryGivenBack_CanBeTakenAgain) {
+  KeepDriversLoaded();
+  SharedMemory memory;
+  auto device = memory.Open();
+  const uint64_t taken = memory.TakeAll(*device);
+  EXPECT_FALSE(device->Allocate(64ull << 20).ok());
+  memory.Release();
+  EXPECT_EQ(memory.TakeAll(*device), taken);
+}
+
 TEST_F(DeviceTest, Allocate_RoundsUpToWordsAndCounts) {
   EXPECT_EQ(device_->bytes_in_use(), 0u);
   {

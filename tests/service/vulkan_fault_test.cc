@@ -120,18 +120,20 @@ INSTANTIATE_TEST_SUITE_P(OnceAndForever, FaultTest, testing::Bool(),
 
 class LostTest : public VulkanTest {};
 
-TEST_F(LostTest, SubmissionFails_EveryCallbackIsToldInOrder) {
+TEST_F(LostTest, SubmissionFails_FailsAloneAndEveryCallbackIsToldInOrder) {
   auto timeline = MakeTimeline();
   auto buffer = Allocate(64);
   ASSERT_TRUE(timeline->Clear(buffer).ok());
   ASSERT_TRUE(timeline->Flush().ok());
   std::vector<int> told;
-  ASSERT_TRUE(timeline->Clear(buffer).ok());
+  auto outcome = std::make_shared<WorkOutcome>();
+  ASSERT_TRUE(timeline->Clear(buffer, outcome).ok());
   ASSERT_TRUE(timeline->Notify([&](bool ok) { told.push_back(ok ? 1 : 0); }).ok());
   ASSERT_TRUE(timeline
                   ->Read(buffer, 64,
                          [&](Result<std::span<const std::byte>> read) {
                            told.push_back(read.ok() ? 3 : 2);
+                           EXPECT_EQ(read.error().cause(), Cause::kOutOfMemory);
                          })
                   .ok());
   // Not the completion thread's wait for the first submission.
@@ -141,16 +143,16 @@ TEST_F(LostTest, SubmissionFails_EveryCallbackIsToldInOrder) {
   Status flushed = timeline->Flush();
   ClearFault();
   EXPECT_FALSE(flushed.ok());
-  EXPECT_FALSE(timeline->Clear(buffer).ok());
-  // Still told, though nothing can be submitted any more.
+  // The timeline goes on.
+  auto later = std::make_shared<WorkOutcome>();
+  EXPECT_TRUE(timeline->Clear(buffer, later).ok());
   ASSERT_TRUE(timeline->Notify([&](bool ok) { told.push_back(ok ? 7 : 6); }).ok());
-  EXPECT_FALSE(timeline->WaitIdle().ok());
-  EXPECT_EQ(told, (std::vector<int>{0, 2, 4, 6}));
+  EXPECT_TRUE(timeline->WaitIdle().ok());
+  EXPECT_EQ(told, (std::vector<int>{0, 2, 4, 7}));
+  ASSERT_NE(outcome->error(), nullptr);
+  EXPECT_EQ(outcome->error()->cause(), Cause::kOutOfMemory);
+  EXPECT_EQ(later->error(), nullptr);
   EXPECT_FALSE(device_->lost());
-  // Other timelines of the device go on.
-  auto other = MakeTimeline();
-  EXPECT_TRUE(other->Clear(buffer).ok());
-  EXPECT_TRUE(other->WaitIdle().ok());
 }
 
 TEST_F(LostTest, WorkThatDoesNotEnd_LosesTheDevice) {
@@ -160,8 +162,6 @@ TEST_F(LostTest, WorkThatDoesNotEnd_LosesTheDevice) {
   VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
   UniqueSemaphore semaphore(impl.get());
   ASSERT_EQ(vkCreateSemaphore(impl.get(), &info, nullptr, semaphore.out()), VK_SUCCESS);
-  impl.completion().set_patience(std::chrono::milliseconds(100));
-
   std::promise<bool> first, second;
   std::promise<void> retired;
   auto kept = std::make_shared<int>(1);
@@ -169,17 +169,19 @@ TEST_F(LostTest, WorkThatDoesNotEnd_LosesTheDevice) {
   Completion::Entry entry;
   entry.semaphore = semaphore.get();
   entry.value = 1;
+  entry.patience = std::chrono::milliseconds(100);
   entry.callbacks.push_back([&](bool ok) { first.set_value(ok); });
   entry.keep_alive.push_back(std::move(kept));
   impl.completion().Push(std::move(entry));
   Completion::Entry behind;
   behind.callbacks.push_back([&](bool ok) { second.set_value(ok); });
-  behind.retired = [&] { retired.set_value(); };
+  behind.retired = [&](std::chrono::nanoseconds) { retired.set_value(); };
   impl.completion().Push(std::move(behind));
 
   EXPECT_FALSE(first.get_future().get());
   EXPECT_FALSE(second.get_future().get());
   EXPECT_TRUE(device_->lost());
+  EXPECT_TRUE(device_->hung());
   // The device may still use it.
   EXPECT_FALSE(watch.expired());
   VkSemaphoreSignalInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO};

@@ -161,7 +161,7 @@ TEST_F(TimelineTest, DestroyedUnflushed_TellsItsCallbacks) {
   ASSERT_TRUE(timeline
                   ->Read(buffer, 16,
                          [&](Result<std::span<const std::byte>> read) {
-                           EXPECT_EQ(read.error().cause(), Cause::kDeviceLost);
+                           EXPECT_EQ(read.error().cause(), Cause::kInvalidState);
                            told.push_back(read.ok());
                          })
                   .ok());

@@ -88,13 +88,14 @@ class NullTimeline final : public Timeline {
   explicit NullTimeline(std::shared_ptr<DeviceImpl> device) : device_(std::move(device)) {}
   ~NullTimeline() override { (void)WaitIdle().ok(); }
 
-  Status Clear(std::shared_ptr<Buffer> buffer) override {
+  Status Clear(std::shared_ptr<Buffer> buffer, std::shared_ptr<WorkOutcome> outcome) override {
     Record([own = Own(buffer)] { std::fill(own->data.begin(), own->data.end(), std::byte{0}); });
+    RecordSuccess(std::move(outcome));
     return {};
   }
 
   Status Write(std::shared_ptr<Buffer> buffer, std::span<const ByteRange> ranges,
-               const FillFunction& fill) override {
+               const FillFunction& fill, std::shared_ptr<WorkOutcome> outcome) override {
     std::vector<ByteRange> kept(ranges.begin(), ranges.end());
     std::vector<std::byte> bytes(SumOf(kept));
     TRY(fill(0, bytes));
@@ -106,6 +107,7 @@ class NullTimeline final : public Timeline {
         from += range.bytes;
       }
     });
+    RecordSuccess(std::move(outcome));
     return {};
   }
 
@@ -123,10 +125,11 @@ class NullTimeline final : public Timeline {
     return {};
   }
 
-  Status Dispatch(std::shared_ptr<Binding> binding) override {
+  Status Dispatch(std::shared_ptr<Binding> binding, std::shared_ptr<WorkOutcome> outcome) override {
     auto own = std::dynamic_pointer_cast<NullBinding>(std::move(binding));
     CHECK(own != nullptr);
     Record([own = std::move(own)] { own->Run(); });
+    RecordSuccess(std::move(outcome));
     return {};
   }
 
@@ -146,6 +149,9 @@ class NullTimeline final : public Timeline {
     return {};
   }
 
+  // Nothing takes time here.
+  void Cancel() override {}
+
   Status WaitIdle() override {
     Status flushed = Flush();
     while (*in_flight_ > 0) {
@@ -164,6 +170,10 @@ class NullTimeline final : public Timeline {
     return sum;
   }
   void Record(Task task) { recorded_.push_back(std::move(task)); }
+  void RecordSuccess(std::shared_ptr<WorkOutcome> outcome) {
+    if (outcome == nullptr) return;
+    Record([outcome = std::move(outcome)] { outcome->Settle(std::nullopt); });
+  }
 
   std::shared_ptr<DeviceImpl> device_;
   std::vector<Task> recorded_;
@@ -186,6 +196,7 @@ uint64_t Device::max_tensor_bytes() const { return limits::kBindingBytesMax; }
 Status Device::WarmUp() { return {}; }
 uint64_t Device::bytes_in_use() const { return impl_->bytes_in_use; }
 bool Device::lost() const { return false; }
+bool Device::hung() const { return false; }
 uint64_t Device::ValidationMessageCount() { return 0; }
 
 Result<std::shared_ptr<Buffer>> Device::Allocate(uint64_t bytes) {
@@ -211,7 +222,8 @@ Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable>,
   return std::shared_ptr<Binding>(std::move(binding));
 }
 
-Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device) {
+Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device,
+                                                   const TimelineOptions&) {
   return std::unique_ptr<Timeline>(
       std::make_unique<NullTimeline>(device->impl().shared_from_this()));
 }

@@ -319,7 +319,7 @@ Status World::Serve(uint32_t id, uint32_t client_id) {
   worker->second.device = std::move(Device::Open(0, {})).value();
   worker->second.session = std::move(Session::Create(std::move(client->second.service_side),
                                                      {.devices = {worker->second.device},
-                                                      .device_bytes_max = kDeviceBytesMax,
+                                                      .quota = {.device_bytes = kDeviceBytesMax},
                                                       .has_threads = false}))
                                .value();
   At(0, [this, client_id] { Turn(client_id); });

@@ -104,6 +104,11 @@ bool RawClient::Receive() {
   return !ended_;
 }
 
+bool RawClient::Arrives(int timeout_ms) {
+  while (received_.empty() && !ended_ && Poll(/*wants_to_write=*/false, timeout_ms)) Receive();
+  return !received_.empty();
+}
+
 std::optional<ServiceMessage> RawClient::Next() {
   while (received_.empty()) {
     if (ended_) return std::nullopt;

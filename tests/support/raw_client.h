@@ -43,6 +43,8 @@ class RawClient {
 
   // The next message; nullopt when the session has ended, or (a failure) when none comes in time.
   std::optional<ServiceMessage> Next();
+  // Whether a message comes within `timeout_ms`, or is there; it stays for Next.
+  bool Arrives(int timeout_ms);
   // The next message of this type; others before it are dropped.
   template <class Message>
   std::optional<Message> Await() {

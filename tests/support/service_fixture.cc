@@ -10,8 +10,7 @@ void ServiceTest::SetUp() {
   device_ = TestDevice();
   bytes_before_ = device_->bytes_in_use();
   messages_before_ = Device::ValidationMessageCount();
-  host_ = std::make_unique<InProcessHost>(
-      SessionOptions{.devices = {device_}, .device_bytes_max = device_bytes_max_});
+  host_ = std::make_unique<InProcessHost>(SessionOptions{.devices = {device_}, .quota = quota_});
 }
 
 void ServiceTest::TearDown() {

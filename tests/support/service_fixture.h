@@ -27,7 +27,7 @@ class ServiceTest : public testing::Test {
 
   // Limits of the sessions that begin from now on; for SetUp of a derived class, before it calls
   // this one.
-  void set_device_bytes_max(uint64_t bytes) { device_bytes_max_ = bytes; }
+  void set_quota(const Quota& quota) { quota_ = quota; }
 
   InProcessHost& host() { return *host_; }
   Device& device() { return *device_; }
@@ -46,7 +46,7 @@ class ServiceTest : public testing::Test {
 
  private:
   std::shared_ptr<Device> device_;
-  uint64_t device_bytes_max_ = 0;
+  Quota quota_;
   uint64_t bytes_before_ = 0;
   uint64_t messages_before_ = 0;
   std::unique_ptr<InProcessHost> host_;
