@@ -52,6 +52,14 @@ TEST(BenchmarkOptions, CpuTime_IsForOperatorsInProcess) {
   EXPECT_THAT(MessageOf({"mobilenet", "--in-process", "--cpu-time"}), HasSubstr("for operators"));
 }
 
+TEST(BenchmarkOptions, Clients_TakeFewRounds) {
+  auto options = Parse({"clients", "--json", "f.json"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->command, Command::kClients);
+  EXPECT_EQ(options->rounds, kDecodeRoundsDefault);
+  EXPECT_THAT(MessageOf({"clients", "--models", "tiny"}), HasSubstr("for decode alone"));
+}
+
 TEST(BenchmarkOptions, MobileNet_MayRunInProcess) {
   auto options = Parse({"mobilenet", "--in-process"});
   ASSERT_TRUE(options.ok());

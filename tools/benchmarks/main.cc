@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "tools/benchmarks/build_benchmark.h"
+#include "tools/benchmarks/clients.h"
 #include "tools/benchmarks/decode.h"
 #include "tools/benchmarks/dispatch.h"
 #include "tools/benchmarks/mobilenet_benchmark.h"
@@ -27,6 +28,8 @@ Status Run(const Options& options) {
       return RunBuild(options);
     case Command::kDecode:
       return RunDecode(options);
+    case Command::kClients:
+      return RunClients(options);
     case Command::kHelp:
       std::printf("%s", Usage());
       return {};

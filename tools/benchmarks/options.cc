@@ -14,6 +14,7 @@ std::optional<Command> FindCommand(std::string_view word) {
   if (word == "mobilenet") return Command::kMobileNet;
   if (word == "build") return Command::kBuild;
   if (word == "decode") return Command::kDecode;
+  if (word == "clients") return Command::kClients;
   if (word == "--help") return Command::kHelp;
   return std::nullopt;
 }
@@ -50,6 +51,7 @@ Result<Options> ParseOptions(std::span<const char* const> words) {
     if (auto command = FindCommand(word)) {
       INVALID_IF(i != 0, "the command ({}) is not the first word", word);
       options.command = *command;
+      if (*command == Command::kClients) options.rounds = kDecodeRoundsDefault;
       if (*command == Command::kDecode) {
         options.rounds = kDecodeRoundsDefault;
         options.models.assign(std::begin(kDecodeModels), std::end(kDecodeModels));
@@ -98,7 +100,9 @@ const char* Usage() {
          "  mobilenet  MobileNetV2, random weights, 224x224 [--in-process]\n"
          "  build      what a build takes, and does to dispatches meanwhile [--in-process]\n"
          "  decode     language models: the ladder from decomposed operators to all that there\n"
-         "             is, and what it comes to [--models tiny,smollm,qwen2]\n";
+         "             is, and what it comes to [--models tiny,smollm,qwen2]\n"
+         "  clients    what clients do to each other: equal ones, and hostile ones "
+         "[--in-process]\n";
 }
 
 }  // namespace webnnd::benchmarks

@@ -16,11 +16,12 @@ enum class Command {
   kMobileNet,
   kBuild,
   kDecode,
+  kClients,
   kHelp,
 };
 
 inline constexpr int kRoundsDefault = 15;
-// A round of decode takes a minute.
+// A round of decode takes a minute, one of clients a quarter of it.
 inline constexpr int kDecodeRoundsDefault = 5;
 inline constexpr const char* kDecodeModels[] = {"tiny", "smollm", "qwen2"};
 
