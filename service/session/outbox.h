@@ -54,7 +54,11 @@ class Outbox {
 
   // Says why, and lets the I/O thread end the session.
   void End(std::string reason);
-  bool ended() const { return ended_; }
+  // Once it is true, the reason has been handed to the channel: whoever closes that may do so.
+  bool ended() const {
+    std::lock_guard lock(end_mutex_);
+    return ended_;
+  }
 
   // More was taken from the client; or the device has done it.
   void Admit(const Load& load);
@@ -77,7 +81,7 @@ class Outbox {
   static bool Lower(Meter& meter, uint64_t by);
 
   ipc::FrameWriter writer_;
-  std::mutex end_mutex_;  // Nothing is written once `ended_` is set.
+  mutable std::mutex end_mutex_;  // Nothing is written once `ended_` is set.
   UniqueFd wake_;
   Meter tasks_;
   Meter dispatches_;
