@@ -343,7 +343,7 @@ TEST_F(DynamicShapesTest, FailedDispatch_LeavesTheTensorsUsable) {
 class LittleMemoryTest : public DynamicShapesTest {
  protected:
   void SetUp() override {
-    set_device_bytes_max(5 * kRows * 4 / 2 * sizeof(float));
+    set_quota({.device_bytes = 5 * kRows * 4 / 2 * sizeof(float)});
     DynamicShapesTest::SetUp();
   }
   static constexpr uint32_t kRows = 1 << 14;
