@@ -115,7 +115,9 @@ void WorkerPool::OnEnd(uint32_t id, bool failed, std::string_view how, int64_t n
   auto found = workers_.find(id);
   if (found == workers_.end()) return;
   State state = found->second.state;
-  if (failed || state == State::kDying || state == State::kStarting) ++counters_.workers_failed;
+  if (!found->second.dismissed && (failed || state == State::kDying || state == State::kStarting)) {
+    ++counters_.workers_failed;
+  }
   for (const auto& [client, figures] : found->second.clients) actions_.OnLeft(client);
   if (failed && state != State::kDying) {
     LogWarning("worker {} {}", id, how);
@@ -165,6 +167,7 @@ Status WorkerPool::OnTimer(uint32_t id, Worker& worker, int64_t now_ms) {
 void WorkerPool::Settle(int64_t now_ms) {
   MatchClients(now_ms);
   StartWorkers(now_ms);
+  DismissWorkers();
 }
 
 bool WorkerPool::HasRoom(const Worker& worker) const {
@@ -212,6 +215,22 @@ void WorkerPool::StartWorkers(int64_t now_ms) {
       return;
     }
     StartWorker(now_ms);
+  }
+}
+
+// Workers that were started for clients who have left meanwhile would hold memory for nobody.
+void WorkerPool::DismissWorkers() {
+  if (!waiting_.empty()) return;
+  size_t ready = Count(State::kReady);
+  const size_t kept = options_.warm_spare ? 1 : 0;
+  for (auto& [id, worker] : workers_) {
+    if (ready <= kept) return;
+    if (worker.state != State::kReady) continue;
+    LogInfo("worker {} is not needed", id);
+    worker.state = State::kDying;
+    worker.dismissed = true;
+    actions_.Kill(id);
+    --ready;
   }
 }
 

@@ -119,6 +119,8 @@ class WorkerPool {
     std::map<uint32_t, ClientFigures> clients;
     // How many reports may come before the pong.
     size_t reports_left = 0;
+    // It goes because nobody needs it.
+    bool dismissed = false;
 
     // When OnTimer is next due.
     int64_t deadline_ms() const;
@@ -133,6 +135,7 @@ class WorkerPool {
   size_t WantedWorkers() const;
   void MatchClients(int64_t now_ms);
   void StartWorkers(int64_t now_ms);
+  void DismissWorkers();
   void StartWorker(int64_t now_ms);
   void OnStartFailure(int64_t now_ms);
   // Longer for each of the `failures` before.

@@ -167,6 +167,26 @@ TEST_F(WorkerPoolTest, ManyClientsAtOnce_StartFewWorkersAtATime) {
   EXPECT_EQ(pool_->Count(State::kStarting), 4u);
 }
 
+TEST_F(WorkerPoolTest, WorkersWhoseClientsLeftWhileTheyStarted_EndButForTheSpare) {
+  for (const bool warm_spare : {false, true}) {
+    Make({.warm_spare = warm_spare});
+    started_at_.clear();
+    killed_.clear();
+    for (uint32_t client = 1; client <= 3; ++client) pool_->OnClient(client);
+    Settle();
+    ASSERT_EQ(started_at_.size(), 3u);
+    for (uint32_t client = 1; client <= 3; ++client) pool_->OnClientLeft(client);
+    for (uint32_t worker = 1; worker <= 3; ++worker) Tell(worker, ControlType::kReady);
+    Settle();
+    EXPECT_EQ(killed_.size(), warm_spare ? 2u : 3u);
+    for (uint32_t worker : std::set(killed_)) End(worker);
+    Settle();
+    EXPECT_EQ(pool_->size(), warm_spare ? 1u : 0u);
+    EXPECT_EQ(pool_->counters().workers_failed, 0u);
+    EXPECT_EQ(started_at_.size(), 3u);
+  }
+}
+
 TEST_F(WorkerPoolTest, ShortMemory_KeepsFurtherClientsWaiting) {
   Make({.warm_spare = false});
   has_memory_ = false;
