@@ -51,7 +51,8 @@ add_custom_target(thread-tests)
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
 #             [WITHOUT feature ...]): a GoogleTest program registered with ctest under the name
 # FOLDER/UNIT, and once more for each device feature to do without (TestDeviceOptions), as
-# FOLDER/UNIT-without-FEATURE.
+# FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are left to .ci/run and
+# `tools/test --full`.
 function(webnnd_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})
@@ -82,4 +83,8 @@ function(webnnd_test name)
       ENVIRONMENT "${environment};WEBNND_TEST_DISABLED_FEATURES=${feature}")
   endforeach()
   set_tests_properties(${entries} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  list(REMOVE_ITEM entries ${name})
+  if(entries)
+    set_tests_properties(${entries} PROPERTIES LABELS "${ARG_LABELS};thorough")
+  endif()
 endfunction()

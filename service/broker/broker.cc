@@ -264,7 +264,10 @@ void Broker::OnStats() {
   if (!asker.valid() || !PeerIsTrusted(asker.get())) return;
   const std::string line = ToJson(CollectStats());
   const ssize_t sent = send(asker.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent != static_cast<ssize_t>(line.size())) LogWarning("stats are not sent whole ({})", sent);
+  // An asker that has left is no news.
+  if (sent >= 0 && sent != static_cast<ssize_t>(line.size())) {
+    LogWarning("stats are not sent whole ({})", sent);
+  }
 }
 
 Stats Broker::CollectStats() const {
