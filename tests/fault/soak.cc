@@ -346,7 +346,7 @@ constexpr char kHelp[] =
 
 int Main(int argc, char** argv) {
   Options options;
-  for (int at = 1; at < argc; ++at) {
+  for (int at = 1; at < argc; at += 2) {
     const std::string_view name = argv[at];
     if (name == "--help") return std::fputs(kHelp, stdout), 0;
     if (name == "--") {
@@ -367,7 +367,6 @@ int Main(int argc, char** argv) {
     if (name == "--seconds") options.seconds = value;
     if (name == "--seed") options.seed = static_cast<unsigned>(value);
     if (name == "--patience") options.patience_s = value;
-    ++at;
   }
   // What the daemon logs of bad clients is as expected.
   setenv("WEBNND_LOG", "error", /*overwrite=*/0);
