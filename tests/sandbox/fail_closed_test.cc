@@ -145,6 +145,11 @@ Ended ServeOneClient(const std::vector<Refusal>& refusals) {
 class FailClosed : public testing::TestWithParam<Missing> {};
 
 TEST_P(FailClosed, WithoutAPartOfTheSandbox_ThereIsNoService) {
+#ifdef WEBNND_SANITIZERS
+  if (GetParam().name == std::string_view("limits")) {
+    GTEST_SKIP() << "sanitizers end for want of setrlimit before the worker asks for it";
+  }
+#endif
   Ended ended = ServeOneClient(GetParam().refusals);
   EXPECT_FALSE(ended.served);
   EXPECT_EQ(ended.status, 1) << ended.log;

