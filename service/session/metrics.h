@@ -41,11 +41,11 @@ class SessionMetrics {
   void Accept() { accepted_.fetch_add(1, std::memory_order_relaxed); }
   void Fail(uint64_t dispatches = 1) {
     failed_.fetch_add(dispatches, std::memory_order_relaxed);
-    ended_.fetch_add(dispatches, std::memory_order_relaxed);
+    ended_.fetch_add(dispatches, std::memory_order_release);
   }
   void Complete(uint64_t microseconds) {
     latencies_.Add(microseconds);
-    ended_.fetch_add(1, std::memory_order_relaxed);
+    ended_.fetch_add(1, std::memory_order_release);
   }
 
   uint64_t accepted() const { return accepted_.load(std::memory_order_relaxed); }
