@@ -107,6 +107,8 @@ inline constexpr uint32_t kWorkersMax = 64;
 inline constexpr uint32_t kClientsPerSharedWorkerMax = 64;
 // Clients that wait for a worker: each holds a descriptor of the broker's.
 inline constexpr uint32_t kClientsWaitingMax = 512;
+// Of one process: half of them.
+inline constexpr uint32_t kClientsWaitingPerProcessMax = 256;
 inline constexpr int kHeartbeatIntervalMs = 250;
 inline constexpr int kHeartbeatSilenceMaxMs = 1000;
 // A worker that is not ready to serve by then is killed (a cold driver start takes 0.1 s).

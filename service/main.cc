@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "ipc/channel.h"
+#include "ipc/codec.h"
 #include "service/broker/broker.h"
 #include "service/broker/socket.h"
 #include "service/sandbox/policy.h"
@@ -48,6 +49,8 @@ options of serve:
   --isolation NAME         process (default): a worker for each client; shared: one for all,
                            for machines short of memory; it keeps clients apart less well
   --workers-max N          clients served at once; the others wait (default: 64)
+  --clients-per-process N  of one process, served at once (default: three quarters of all)
+  --waiting-per-process N  of one process, that wait; more are refused (default: 256)
   --stats-socket PATH      where `webnnd stats` asks (default with --socket: PATH.stats)
   --trace DIR              each worker writes DIR/worker-N.json, a trace for Perfetto
   --no-warm-spare          starts each worker only when a client comes
@@ -97,7 +100,8 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
     return size_t{1};
   }
   INVALID_IF(name != "--socket" && name != "--fd" && name != "--stats-socket" &&
-                 name != "--trace" && name != "--workers-max",
+                 name != "--trace" && name != "--workers-max" && name != "--clients-per-process" &&
+                 name != "--waiting-per-process",
              "the option is unknown ({}); see --help", name);
   INVALID_IF(at + 1 >= arguments.size(), "the option needs a value ({})", name);
   const std::string& value = arguments[at + 1];
@@ -113,6 +117,15 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
   } else if (name == "--workers-max") {
     ASSIGN_OR_RETURN(options.workers_max, ParseNumber(name, value, limits::kWorkersMax));
     INVALID_IF(options.workers_max == 0, "without a worker no client is served ({})", value);
+  } else if (name == "--clients-per-process") {
+    ASSIGN_OR_RETURN(options.served_per_process_max, ParseNumber(name, value, limits::kWorkersMax));
+    INVALID_IF(options.served_per_process_max == 0,
+               "without one of each process no client is served ({})", value);
+  } else if (name == "--waiting-per-process") {
+    ASSIGN_OR_RETURN(options.waiting_per_process_max,
+                     ParseNumber(name, value, limits::kClientsWaitingMax));
+    INVALID_IF(options.waiting_per_process_max == 0,
+               "every client waits, if only for a moment ({})", value);
   } else {
     ASSIGN_OR_RETURN(uint32_t number, ParseNumber(name, value, kDescriptorMax));
     INVALID_IF(number <= STDERR_FILENO, "a socket cannot be a standard stream ({})", number);
@@ -147,6 +160,9 @@ int Serve(Arguments arguments) {
   InitLog("webnnd", is_private ? LogLevel::kWarning : LogLevel::kInfo);
   Result<BrokerOptions> options = ParseServeOptions(arguments);
   if (!options.ok()) return Complain(options.error());
+  options->farewell = [](std::string_view reason) {
+    return ipc::Encode(ipc::Goodbye{std::string(reason)}).bytes;
+  };
   Status status = RunBroker(std::move(*options));
   if (status.ok()) return 0;
   LogError("{}", status.error().ToString());

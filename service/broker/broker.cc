@@ -41,6 +41,8 @@ int64_t NowMs() {
 // What an epoll event is about.
 enum class Source : uint32_t { kSignal, kListener, kStats, kClient, kControl, kPidfd };
 
+// A client without a process that the kernel names, for it lives in another namespace, counts to
+// one process with all such.
 Peer PeerOf(const UniqueFd& client) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
@@ -79,9 +81,9 @@ class Broker final : public WorkerActions {
   void Ping(uint32_t id, uint32_t sequence) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
-  void TurnAway(uint32_t client) override;
+  void TurnAway(uint32_t client, const Status& why) override;
   void OnLeft(uint32_t client) override { peers_.erase(client); }
-  bool HasMemory() override;
+  bool HasMemory(bool newcomers) override;
 
   void Admit(UniqueFd client);
   void PauseAccepting();
@@ -143,6 +145,8 @@ Status Broker::Open() {
   }
   pool_.emplace(WorkerPool::Options{.warm_spare = options_.warm_spare && Listens(),
                                     .workers_max = options_.workers_max,
+                                    .waiting_per_process_max = options_.waiting_per_process_max,
+                                    .served_per_process_max = options_.served_per_process_max,
                                     .shared = options_.worker.shared},
                 *this);
   for (UniqueFd& client : std::exchange(options_.connected, {})) Admit(std::move(client));
@@ -292,9 +296,10 @@ Stats Broker::CollectStats() const {
   return stats;
 }
 
-bool Broker::HasMemory() {
+// Those that are served already cannot take what a newcomer needs.
+bool Broker::HasMemory(bool newcomers) {
   const uint64_t available = AvailableMemoryBytes();
-  const bool is_short = available < kMemoryLeftMin;
+  const bool is_short = available < (newcomers ? kMemoryLeftMin : 2 * kMemoryLeftMin);
   if (is_short && !memory_is_short_) {
     LogWarning("no worker is started while memory is short ({} bytes are left)", available);
   }
@@ -320,9 +325,10 @@ void Broker::Admit(UniqueFd client) {
   // Who leaves while it waits must not take anybody's turn.
   Status watched = Watch(client.get(), Source::kClient, id, EPOLLRDHUP);
   if (!watched.ok()) LogWarning("a client is not watched: {}", watched.error().message());
-  peers_.emplace(id, PeerOf(client));
+  const Peer peer = PeerOf(client);
+  peers_.emplace(id, peer);
   clients_.emplace(id, std::move(client));
-  pool_->OnClient(id);
+  pool_->OnClient(id, peer.pid);
 }
 
 void Broker::OnControl(uint32_t id) {
@@ -405,8 +411,14 @@ void Broker::Kill(uint32_t id) {
   worker.Kill();
 }
 
-void Broker::TurnAway(uint32_t client) {
-  clients_.erase(client);
+void Broker::TurnAway(uint32_t client, const Status& why) {
+  const auto found = clients_.find(client);
+  if (!why.ok() && options_.farewell) {
+    const std::vector<std::byte> words = options_.farewell(why.error().message());
+    // The first that is written there: the socket has room, or nobody listens.
+    (void)send(found->second.get(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  clients_.erase(found);
   peers_.erase(client);
 }
 

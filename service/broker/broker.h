@@ -2,7 +2,11 @@
 #ifndef WEBNND_SERVICE_BROKER_BROKER_H_
 #define WEBNND_SERVICE_BROKER_BROKER_H_
 
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/limits.h"
@@ -24,6 +28,11 @@ struct BrokerOptions {
   // How many workers may have clients; the clients beyond wait for their turn, as they do while
   // memory is short.
   size_t workers_max = limits::kWorkersMax;
+  // What clients of one process may have of that (WorkerPool::Options).
+  std::optional<size_t> served_per_process_max;
+  size_t waiting_per_process_max = limits::kClientsWaitingPerProcessMax;
+  // What a client that is turned away is sent before its connection is closed; absent: nothing.
+  std::function<std::vector<std::byte>(std::string_view reason)> farewell;
   // Clients already connected (`--fd`, systemd with Accept=yes). Whoever handed them over vouches
   // for them.
   std::vector<UniqueFd> connected;

@@ -18,7 +18,19 @@ constexpr size_t kStartingMax = 4;
 // When memory is short, how long until it is looked at again.
 constexpr int64_t kMemoryPauseMs = 250;
 
+size_t ServedPerProcessMax(const WorkerPool::Options& options) {
+  const size_t all = options.shared ? limits::kClientsPerSharedWorkerMax : options.workers_max;
+  return options.served_per_process_max.value_or(all - all / 4);
+}
+
 }  // namespace
+
+WorkerPool::WorkerPool(const Options& options, WorkerActions& actions)
+    : options_(options),
+      actions_(actions),
+      queue_({.waiting_max = options.waiting_max,
+              .waiting_per_process_max = options.waiting_per_process_max,
+              .served_per_process_max = ServedPerProcessMax(options)}) {}
 
 int64_t WorkerPool::Worker::deadline_ms() const {
   switch (state) {
@@ -34,17 +46,20 @@ int64_t WorkerPool::Worker::deadline_ms() const {
   return INT64_MAX;
 }
 
-void WorkerPool::OnClient(uint32_t client) {
-  if (waiting_.size() >= options_.waiting_max) {
-    LogWarning("a client is turned away: too many wait ({})", options_.waiting_max);
-    ++counters_.clients_turned_away;
-    return actions_.TurnAway(client);
-  }
-  waiting_.push_back(client);
+void WorkerPool::OnClient(uint32_t client, pid_t process) {
+  if (auto refusal = queue_.Add(client, process)) TurnAway(refusal->client, refusal->why);
 }
 
 void WorkerPool::OnClientLeft(uint32_t client) {
-  if (std::erase(waiting_, client) > 0) actions_.TurnAway(client);
+  if (!queue_.IsWaiting(client)) return;
+  queue_.OnLeft(client);
+  actions_.TurnAway(client, {});
+}
+
+void WorkerPool::TurnAway(uint32_t client, const Error& why) {
+  LogWarning("client {} is turned away: {}", client, why.message());
+  ++counters_.clients_turned_away;
+  actions_.TurnAway(client, why);
 }
 
 void WorkerPool::OnPacket(uint32_t id, std::span<const std::byte> packet, int64_t now_ms) {
@@ -100,6 +115,7 @@ bool WorkerPool::HandleGone(Worker& worker, uint32_t client) {
   // Elsewhere the worker leaves with its client.
   if (!options_.shared || worker.clients.erase(client) == 0) return false;
   if (worker.clients.empty()) worker.state = State::kReady;
+  queue_.OnLeft(client);
   actions_.OnLeft(client);
   return true;
 }
@@ -118,7 +134,10 @@ void WorkerPool::OnEnd(uint32_t id, bool failed, std::string_view how, int64_t n
   if (!found->second.dismissed && (failed || state == State::kDying || state == State::kStarting)) {
     ++counters_.workers_failed;
   }
-  for (const auto& [client, figures] : found->second.clients) actions_.OnLeft(client);
+  for (const auto& [client, figures] : found->second.clients) {
+    queue_.OnLeft(client);
+    actions_.OnLeft(client);
+  }
   if (failed && state != State::kDying) {
     LogWarning("worker {} {}", id, how);
   } else {
@@ -136,10 +155,10 @@ void WorkerPool::PauseStarts(int failures, int64_t now_ms) {
 
 void WorkerPool::OnStartFailure(int64_t now_ms) {
   PauseStarts(start_failures_++, now_ms);
-  if (start_failures_ < kWorkerStartAttempts || waiting_.empty()) return;
-  LogError("clients that wait are turned away ({}): no worker starts", waiting_.size());
-  counters_.clients_turned_away += waiting_.size();
-  for (uint32_t client : std::exchange(waiting_, {})) actions_.TurnAway(client);
+  if (start_failures_ < kWorkerStartAttempts) return;
+  const Error why =
+      DeviceLostError("no worker starts ({} attempts); the daemon's log says why", start_failures_);
+  for (uint32_t client : queue_.TakeWaiting()) TurnAway(client, why);
 }
 
 void WorkerPool::OnTimers(int64_t now_ms) {
@@ -178,17 +197,19 @@ bool WorkerPool::HasRoom(const Worker& worker) const {
 
 void WorkerPool::MatchClients(int64_t now_ms) {
   for (auto& [id, worker] : workers_) {
-    while (!waiting_.empty() && HasRoom(worker)) {
+    while (HasRoom(worker)) {
       // The spare is not taken in excess of what may serve.
       if (worker.state == State::kReady && Count(State::kServing) >= options_.workers_max) return;
-      const uint32_t client = waiting_.front();
+      const std::optional<uint32_t> next = queue_.Next();
+      if (!next) return;
+      const uint32_t client = *next;
       if (Status status = actions_.Serve(id, client); !status.ok()) {
         Kill(id, worker, status.error(), now_ms);
         break;
       }
       worker.state = State::kServing;
       worker.clients.emplace(client, ClientFigures());
-      waiting_.pop_front();
+      queue_.OnServed(client);
       spare_ends_ = 0;
       ++counters_.clients_served;
       LogInfo("worker {} has client {}", id, client);
@@ -202,15 +223,17 @@ size_t WorkerPool::WantedWorkers() const {
   if (options_.shared && serving > 0) return 0;
   if (serving >= options_.workers_max) return 0;
   // A spare must not compete with a worker that somebody waits for.
-  if (waiting_.empty()) return options_.warm_spare ? 1 : 0;
-  return options_.shared ? 1 : std::min(waiting_.size(), options_.workers_max - serving);
+  const size_t servable = queue_.servable();
+  if (servable == 0) return options_.warm_spare ? 1 : 0;
+  return options_.shared ? 1 : std::min(servable, options_.workers_max - serving);
 }
 
 void WorkerPool::StartWorkers(int64_t now_ms) {
   const size_t wanted = WantedWorkers();
   while (Count(State::kStarting) + Count(State::kReady) < wanted &&
          Count(State::kStarting) < kStartingMax && now_ms >= no_start_before_ms_) {
-    if (!workers_.empty() && !actions_.HasMemory()) {
+    const size_t coming = Count(State::kStarting) + Count(State::kReady);
+    if (!workers_.empty() && !actions_.HasMemory(queue_.newcomers() > coming)) {
       no_start_before_ms_ = now_ms + kMemoryPauseMs;
       return;
     }
@@ -220,7 +243,7 @@ void WorkerPool::StartWorkers(int64_t now_ms) {
 
 // Workers that were started for clients who have left meanwhile would hold memory for nobody.
 void WorkerPool::DismissWorkers() {
-  if (!waiting_.empty()) return;
+  if (queue_.servable() > 0) return;
   size_t ready = Count(State::kReady);
   const size_t kept = options_.warm_spare ? 1 : 0;
   for (auto& [id, worker] : workers_) {

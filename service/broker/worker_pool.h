@@ -2,9 +2,10 @@
 #ifndef WEBNND_SERVICE_BROKER_WORKER_POOL_H_
 #define WEBNND_SERVICE_BROKER_WORKER_POOL_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "base/client_figures.h"
 #include "base/limits.h"
 #include "base/result.h"
+#include "service/broker/fair_queue.h"
 
 namespace webnnd::service {
 
@@ -33,12 +35,14 @@ class WorkerActions {
   virtual Status Serve(uint32_t id, uint32_t client) = 0;
   // Its packets are of no interest from here on; OnEnd comes.
   virtual void Kill(uint32_t id) = 0;
-  // Closes the connection of a client that no worker has.
-  virtual void TurnAway(uint32_t client) = 0;
+  // Closes the connection of a client that no worker has; `why` is for the client, ok when it has
+  // left by itself.
+  virtual void TurnAway(uint32_t client, const Status& why) = 0;
   // A worker that had the client has it no more.
   virtual void OnLeft(uint32_t /*client*/) {}
-  // Whether the machine has memory for one more worker. The first is started in any case.
-  virtual bool HasMemory() { return true; }
+  // Whether the machine has memory for one more worker. The first is started in any case. One for
+  // `newcomers`, processes of which nobody is served, may take what others have to leave.
+  virtual bool HasMemory(bool /*newcomers*/) { return true; }
 };
 
 // The broker's decisions, without a system call: events and the time come in, actions go out, so
@@ -52,6 +56,10 @@ class WorkerPool {
     size_t workers_max = limits::kWorkersMax;
     // Clients for which there is no worker yet.
     size_t waiting_max = limits::kClientsWaitingMax;
+    // Of one process's clients, how many may wait, and how many may be served: unless it is said,
+    // three quarters of all that may, so that what one process holds leaves room for others.
+    size_t waiting_per_process_max = limits::kClientsWaitingPerProcessMax;
+    std::optional<size_t> served_per_process_max;
     // One worker has all clients, up to limits::kClientsPerSharedWorkerMax; the others wait.
     bool shared = false;
   };
@@ -63,11 +71,10 @@ class WorkerPool {
     kDying,     // was killed, and its end has not come
   };
 
-  WorkerPool(const Options& options, WorkerActions& actions)
-      : options_(options), actions_(actions) {}
+  WorkerPool(const Options& options, WorkerActions& actions);
 
-  // A client is there: it is served, waits, or is turned away.
-  void OnClient(uint32_t client);
+  // A client is there, connected by `process`: it is served, waits, or is turned away.
+  void OnClient(uint32_t client, pid_t process);
   // A client that waits has left.
   void OnClientLeft(uint32_t client);
   // One packet of a worker's.
@@ -102,9 +109,9 @@ class WorkerPool {
 
   size_t Count(State state) const;
   size_t size() const { return workers_.size(); }
-  size_t waiting() const { return waiting_.size(); }
+  size_t waiting() const { return queue_.size(); }
   // No client is served or waits.
-  bool idle() const { return waiting_.empty() && Count(State::kServing) == 0; }
+  bool idle() const { return queue_.empty() && Count(State::kServing) == 0; }
   // No worker has ever become ready, in as many attempts as there are.
   bool hopeless() const { return !ever_ready_ && start_failures_ >= kWorkerStartAttempts; }
 
@@ -141,12 +148,12 @@ class WorkerPool {
   // Longer for each of the `failures` before.
   void PauseStarts(int failures, int64_t now_ms);
   void Kill(uint32_t id, Worker& worker, const Error& reason, int64_t now_ms);
+  void TurnAway(uint32_t client, const Error& why);
 
   const Options options_;
   WorkerActions& actions_;
   std::map<uint32_t, Worker> workers_;
-  // No worker is ready for them yet.
-  std::deque<uint32_t> waiting_;
+  FairQueue queue_;
   uint32_t last_id_ = 0;
   int start_failures_ = 0;  // In a row.
   int spare_ends_ = 0;      // Since a worker last got a client.

@@ -70,6 +70,8 @@ TEST(CommandLine, MissingOrBadValues_AreNamed) {
   ExpectRefused("serve --socket s --isolation none", "neither process nor shared (none)");
   ExpectRefused("serve --socket s --workers-max 65", "the value of --workers-max is not a number");
   ExpectRefused("serve --socket s --workers-max 0", "without a worker no client is served");
+  ExpectRefused("serve --socket s --clients-per-process 0", "without one of each process");
+  ExpectRefused("serve --socket s --waiting-per-process 513", "--waiting-per-process is not");
   ExpectRefused("stats", "stats needs --socket PATH");
   ExpectRefused("stats --bogus", "the option is unknown (--bogus)");
   ExpectRefused("serve --socket s --device x", "the value of --device is not a number");

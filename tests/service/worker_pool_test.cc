@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -42,14 +44,29 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   void End(uint32_t worker) {
     pool_->OnEnd(worker, /*failed=*/true, "is killed by the test", now_ms_);
   }
+  // Each from a process of its own, unless it is said.
+  void Come(uint32_t client) { Come(client, static_cast<pid_t>(client)); }
+  void Come(uint32_t client, pid_t process) { pool_->OnClient(client, process); }
   // A worker that has this one client.
-  uint32_t ServedBy(uint32_t client) {
-    pool_->OnClient(client);
+  uint32_t ServedBy(uint32_t client) { return ServedBy(client, static_cast<pid_t>(client)); }
+  uint32_t ServedBy(uint32_t client, pid_t process) {
+    Come(client, process);
     Settle();
     Tell(last_started_, ControlType::kReady);
     Settle();
     EXPECT_EQ(pool_->StateOf(last_started_), State::kServing);
     return last_started_;
+  }
+  // Until nothing starts any more.
+  void SettleWithAllReady() {
+    Settle();
+    for (int i = 0; i < 100 && pool_->Count(State::kStarting) > 0; ++i) {
+      for (uint32_t id = 1; id <= last_started_; ++id) {
+        if (pool_->StateOf(id) == State::kStarting) Tell(id, ControlType::kReady);
+      }
+      Settle();
+    }
+    EXPECT_EQ(pool_->Count(State::kStarting), 0u);
   }
   // Ticks until a ping; its sequence.
   uint32_t AwaitPing() {
@@ -70,9 +87,13 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
     return {};
   }
   void Kill(uint32_t id) override { killed_.insert(id); }
-  void TurnAway(uint32_t client) override { turned_away_.insert(client); }
+  void TurnAway(uint32_t client, const Status& why) override {
+    turned_away_[client] = why.ok() ? "" : why.error().message();
+  }
   void OnLeft(uint32_t client) override { left_.insert(client); }
-  bool HasMemory() override { return has_memory_; }
+  bool HasMemory(bool newcomers) override {
+    return newcomers ? has_memory_for_newcomers_ : has_memory_;
+  }
 
   std::optional<WorkerPool> pool_;
   int64_t now_ms_ = 1000;
@@ -80,8 +101,10 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   std::vector<int64_t> started_at_;
   std::vector<uint32_t> pings_;
   std::vector<uint32_t> served_;
-  std::set<uint32_t> killed_, turned_away_, left_;
+  std::set<uint32_t> killed_, left_;
+  std::map<uint32_t, std::string> turned_away_;  // And why.
   bool has_memory_ = true;
+  bool has_memory_for_newcomers_ = true;
 };
 
 TEST_F(WorkerPoolTest, SpareThatDiesAgainAndAgain_IsReplacedEverMoreSlowly) {
@@ -101,7 +124,7 @@ TEST_F(WorkerPoolTest, SpareThatDiesAgainAndAgain_IsReplacedEverMoreSlowly) {
   // Once a worker has a client, all is forgotten.
   Settle(5000);
   Tell(last_started_, ControlType::kReady);
-  pool_->OnClient(1);
+  Come(1);
   Settle();
   ASSERT_EQ(served_.size(), 1u);
   Tell(last_started_, ControlType::kReady);
@@ -115,7 +138,7 @@ TEST_F(WorkerPoolTest, WorkerThatDiesWithItsClient_IsReplacedAtOnce) {
   Make({.warm_spare = false});
   End(ServedBy(1));
   EXPECT_EQ(left_, std::set<uint32_t>{1});
-  pool_->OnClient(2);
+  Come(2);
   Settle();
   EXPECT_EQ(started_at_.back(), now_ms_);
   EXPECT_EQ(started_at_.size(), 2u);
@@ -125,7 +148,7 @@ TEST_F(WorkerPoolTest, MoreClientsThanWorkers_WaitInTurn) {
   Make({.warm_spare = false, .workers_max = 2});
   const uint32_t first = ServedBy(1);
   ServedBy(2);
-  for (uint32_t client : {3, 4, 5}) pool_->OnClient(client);
+  for (uint32_t client : {3, 4, 5}) Come(client);
   Settle(60);
   EXPECT_EQ(started_at_.size(), 2u);
   EXPECT_EQ(pool_->waiting(), 3u);
@@ -144,9 +167,9 @@ TEST_F(WorkerPoolTest, SpareBeyondTheMost_ServesNobody) {
   Make({.warm_spare = true, .workers_max = 1});
   Settle();
   Tell(last_started_, ControlType::kReady);
-  pool_->OnClient(1);
+  Come(1);
   Settle();
-  pool_->OnClient(2);
+  Come(2);
   Settle(1);
   EXPECT_EQ(served_, std::vector<uint32_t>{1});
   EXPECT_EQ(started_at_.size(), 1u);
@@ -155,14 +178,106 @@ TEST_F(WorkerPoolTest, SpareBeyondTheMost_ServesNobody) {
 TEST_F(WorkerPoolTest, TooManyThatWait_AreTurnedAway) {
   Make({.warm_spare = false, .workers_max = 1, .waiting_max = 3});
   ServedBy(1);
-  for (uint32_t client = 2; client <= 6; ++client) pool_->OnClient(client);
-  EXPECT_EQ(turned_away_, (std::set<uint32_t>{5, 6}));
+  for (uint32_t client = 2; client <= 6; ++client) Come(client);
+  EXPECT_EQ(turned_away_, (std::map<uint32_t, std::string>{{5, "too many clients wait (3)"},
+                                                           {6, "too many clients wait (3)"}}));
   EXPECT_EQ(pool_->counters().clients_turned_away, 2u);
+}
+
+TEST_F(WorkerPoolTest, TooManyOfOneProcessThatWait_AreTurnedAway) {
+  Make({.warm_spare = false, .workers_max = 1, .waiting_per_process_max = 2});
+  ServedBy(1, 100);
+  for (uint32_t client = 2; client <= 5; ++client) Come(client, 100);
+  const std::string why = "too many clients of this process wait (2)";
+  EXPECT_EQ(turned_away_, (std::map<uint32_t, std::string>{{4, why}, {5, why}}));
+  Come(6, 200);
+  EXPECT_EQ(turned_away_.size(), 2u);
+  EXPECT_EQ(pool_->waiting(), 3u);
+}
+
+TEST_F(WorkerPoolTest, FullTable_TheProcessThatHasMostGivesUpItsLast) {
+  Make({.warm_spare = false, .workers_max = 1, .waiting_max = 4});
+  ServedBy(1, 100);
+  for (uint32_t client = 2; client <= 5; ++client) Come(client, 100);
+  EXPECT_TRUE(turned_away_.empty());
+  for (uint32_t client : {6, 7}) Come(client, 200);
+  const std::string why = "too many clients wait (4)";
+  EXPECT_EQ(turned_away_, (std::map<uint32_t, std::string>{{5, why}, {4, why}}));
+  // Both have two.
+  for (uint32_t client : {8, 9}) Come(client, client == 8 ? 100 : 200);
+  EXPECT_TRUE(turned_away_.contains(8) && turned_away_.contains(9));
+  EXPECT_EQ(pool_->waiting(), 4u);
+  EXPECT_EQ(pool_->counters().clients_turned_away, 4u);
+}
+
+TEST_F(WorkerPoolTest, FloodOfOneProcess_DelaysAnotherByOneTurn) {
+  Make({.warm_spare = false, .workers_max = 1});
+  uint32_t worker = ServedBy(1, 100);
+  for (uint32_t client = 2; client <= 200; ++client) Come(client, 100);
+  for (uint32_t client : {301, 302}) Come(client, 200);
+  Come(401, 300);
+  for (int turn = 0; turn < 6; ++turn) {
+    End(worker);
+    Settle();
+    worker = last_started_;
+    Tell(worker, ControlType::kReady);
+    Settle();
+  }
+  EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2, 301, 401, 3, 302, 4}));
+}
+
+TEST_F(WorkerPoolTest, ProcessOfWhichNobodyIsServed_ComesFirst) {
+  Make({.warm_spare = false, .workers_max = 3});
+  ServedBy(1, 100);
+  const uint32_t second = ServedBy(2, 100);
+  ServedBy(3, 200);
+  for (uint32_t client : {4, 5}) Come(client, 100);
+  Come(6, 200);
+  Come(7, 300);
+  End(second);
+  Settle();
+  Tell(last_started_, ControlType::kReady);
+  Settle();
+  EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2, 3, 7}));
+}
+
+TEST_F(WorkerPoolTest, ProcessThatHasItsShare_LeavesRoomForOthers) {
+  for (const bool shared : {false, true}) {
+    Make({.warm_spare = true, .workers_max = 4, .served_per_process_max = 3, .shared = shared});
+    served_.clear();
+    for (uint32_t client = 1; client <= 10; ++client) Come(client, 100);
+    SettleWithAllReady();
+    EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2, 3}));
+    // No more are started than may serve, but for the spare.
+    EXPECT_EQ(pool_->size(), shared ? 1u : 4u);
+    Come(11, 200);
+    Settle();
+    EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2, 3, 11}));
+    // And comes again when one of its own has left.
+    if (shared) {
+      Tell(last_started_, ControlType::kGone, 2);
+    } else {
+      End(1);
+    }
+    SettleWithAllReady();
+    EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2, 3, 11, 4}));
+    EXPECT_TRUE(killed_.empty());
+  }
+}
+
+TEST_F(WorkerPoolTest, ShareOfOneProcess_IsThreeQuartersUnlessItIsSaid) {
+  for (const auto& [workers, share] : {std::pair(1, 1), {2, 2}, {3, 3}, {4, 3}, {64, 48}}) {
+    Make({.warm_spare = false, .workers_max = static_cast<size_t>(workers)});
+    served_.clear();
+    for (uint32_t client = 1; client <= 70; ++client) Come(client, 100);
+    SettleWithAllReady();
+    EXPECT_EQ(served_.size(), static_cast<size_t>(share)) << workers;
+  }
 }
 
 TEST_F(WorkerPoolTest, ManyClientsAtOnce_StartFewWorkersAtATime) {
   Make({.warm_spare = false});
-  for (uint32_t client = 1; client <= 40; ++client) pool_->OnClient(client);
+  for (uint32_t client = 1; client <= 40; ++client) Come(client);
   Settle();
   EXPECT_EQ(pool_->Count(State::kStarting), 4u);
 }
@@ -172,7 +287,7 @@ TEST_F(WorkerPoolTest, WorkersWhoseClientsLeftWhileTheyStarted_EndButForTheSpare
     Make({.warm_spare = warm_spare});
     started_at_.clear();
     killed_.clear();
-    for (uint32_t client = 1; client <= 3; ++client) pool_->OnClient(client);
+    for (uint32_t client = 1; client <= 3; ++client) Come(client);
     Settle();
     ASSERT_EQ(started_at_.size(), 3u);
     for (uint32_t client = 1; client <= 3; ++client) pool_->OnClientLeft(client);
@@ -189,16 +304,33 @@ TEST_F(WorkerPoolTest, WorkersWhoseClientsLeftWhileTheyStarted_EndButForTheSpare
 
 TEST_F(WorkerPoolTest, ShortMemory_KeepsFurtherClientsWaiting) {
   Make({.warm_spare = false});
-  has_memory_ = false;
+  has_memory_ = has_memory_for_newcomers_ = false;
   // The first is started in any case.
   ServedBy(1);
-  pool_->OnClient(2);
+  Come(2);
   Settle(2000);
   EXPECT_EQ(started_at_.size(), 1u);
   // Without an event it is looked at again.
   EXPECT_LE(pool_->deadline_ms(now_ms_), now_ms_ + 250);
-  has_memory_ = true;
+  has_memory_for_newcomers_ = true;
   Settle(250);
+  EXPECT_EQ(started_at_.size(), 2u);
+}
+
+TEST_F(WorkerPoolTest, ShortMemory_WhatIsLeftIsForNewcomers) {
+  Make({.warm_spare = true});
+  has_memory_ = false;
+  ServedBy(1, 100);
+  // Neither for a spare nor for further clients of a process that has one.
+  Come(2, 100);
+  Settle(1000);
+  EXPECT_EQ(started_at_.size(), 1u);
+  for (uint32_t client : {3, 4}) Come(client, 200);
+  Settle(1000);
+  EXPECT_EQ(started_at_.size(), 2u);
+  Tell(last_started_, ControlType::kReady);
+  Settle(1000);
+  EXPECT_EQ(served_, (std::vector<uint32_t>{1, 3}));
   EXPECT_EQ(started_at_.size(), 2u);
 }
 
@@ -235,7 +367,7 @@ TEST_F(WorkerPoolTest, ReportsThatNobodyAskedFor_CostTheWorker) {
 TEST_F(WorkerPoolTest, Shared_OneWorkerHasAllAndStaysWhenTheyLeave) {
   Make({.warm_spare = true, .shared = true});
   const uint32_t worker = ServedBy(1);
-  pool_->OnClient(2);
+  Come(2);
   Settle();
   EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2}));
   EXPECT_EQ(started_at_.size(), 1u);
@@ -255,7 +387,7 @@ TEST_F(WorkerPoolTest, Shared_ClientsBeyondTheMostWait) {
   Make({.warm_spare = false, .shared = true});
   const uint32_t worker = ServedBy(1);
   for (uint32_t client = 2; client <= limits::kClientsPerSharedWorkerMax + 1; ++client) {
-    pool_->OnClient(client);
+    Come(client);
   }
   Settle();
   EXPECT_EQ(served_.size(), limits::kClientsPerSharedWorkerMax);

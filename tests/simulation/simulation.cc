@@ -131,7 +131,7 @@ class World final : public WorkerActions {
   void Ping(uint32_t id, uint32_t sequence) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
-  void TurnAway(uint32_t client) override;
+  void TurnAway(uint32_t client, const Status& why) override;
 
   void At(int64_t delay_ms, std::function<void()> event) {
     events_.emplace(now_ms_ + delay_ms, std::move(event));
@@ -287,7 +287,8 @@ void World::Connect(Kind kind, int rounds) {
   if (kind == Kind::kSilent && random_.OneIn(2)) client.peer->StopInTheMiddle();
   if (kind == Kind::kBrief) At(random_.Between(0, 3000), [this, id] { Leave(id); });
   if (kind == Kind::kSilent) At(random_.Between(0, 20000), [this, id] { Leave(id); });
-  pool_.OnClient(id);
+  // Each a process of its own.
+  pool_.OnClient(id, static_cast<pid_t>(id));
 }
 
 // As its user would.
@@ -375,7 +376,7 @@ void World::Over(uint32_t id) {
   client.peer = nullptr;
 }
 
-void World::TurnAway(uint32_t id) {
+void World::TurnAway(uint32_t id, const Status&) {
   if (clients_.at(id).place != Place::kWaiting) {
     Fail(fmt::format("client {} is turned away late", id));
   }
