@@ -174,6 +174,14 @@ Session::Outcome Session::On(ipc::DestroyContext&& message) {
   ASSIGN_OR_RETURN(auto context, directory_.Remove<ContextObject>(message.context));
   if (context == nullptr) return {};
   auto objects = directory_.RemoveOf(*context);
+  // At once, as where they are destroyed one by one.
+  for (const auto& object : objects) {
+    if (object->type == ipc::ObjectType::kGraph) {
+      static_cast<GraphObject&>(*object).share.operators = {};
+    } else if (object->type == ipc::ObjectType::kBuilder) {
+      static_cast<BuilderObject&>(*object).share = {};
+    }
+  }
   timeline_.DestroyContext(std::move(context), std::move(objects));
   return {};
 }
@@ -369,6 +377,8 @@ Session::Outcome Session::On(ipc::Build&& message) {
   TRY(directory_.Insert(graph));
   if (auto refused = OverCount(ipc::ObjectType::kGraph, "graphs", quota_.graphs)) {
     builder->assembler.Fail(*std::move(refused));
+    // It takes nothing of the session.
+    Charge(*builder);
   }
   graph->share = std::move(builder->share);
   timeline_.Build(std::move(builder), std::move(graph), std::move(message.inputs),

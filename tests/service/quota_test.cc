@@ -151,6 +151,45 @@ TEST_F(CountQuotaTest, OperatorsOfBuilders_CountAsWell) {
   EXPECT_FALSE(BuildChain(peer().NewHandle(), 8).has_value());
 }
 
+TEST_F(CountQuotaTest, OperatorsOfADestroyedContext_CountNoMoreAtOnce) {
+  const Handle context = peer().NewHandle();
+  EXPECT_FALSE(CreateContext(context).has_value());
+  const Handle tensor = peer().NewHandle();
+  peer().Send(ipc::CreateTensor{context, tensor, ipc::Floats(4), true, true});
+  EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
+  const Handle gone = peer().MakeTensor();
+  peer().Send(ipc::DestroyTensor{gone});
+  const Handle described = peer().NewHandle();
+  peer().Send(ipc::CreateBuilder{context, described});
+  std::vector<webidl::Operator> operators;
+  for (uint32_t i = 0; i < 8; ++i) {
+    operators.push_back(Peer::Binary(OperatorKind::kAdd, 1, 2, 3 + i));
+  }
+  peer().AddOperators(described, operators);
+  // While the context still waits for its work.
+  Stall stall(device());
+  peer().Send(ipc::ReadTensor{tensor, 1000, ipc::InlineDestination{}});
+  peer().Send(ipc::DestroyContext{context});
+  const Handle builder = peer().MakeBuilder();
+  peer().AddOperators(builder, operators);
+  // Answered at once, and so all before has been taken.
+  EXPECT_EQ(peer().ReadError(gone).cause(), Cause::kInvalidState);
+  stall.Release();
+  EXPECT_FALSE(peer().client().Expect<ipc::TensorRead>().error.has_value());
+  EXPECT_FALSE(peer().Build(builder, peer().NewHandle(), {1, 2}, {{"y", 10}}).error.has_value());
+}
+
+TEST_F(CountQuotaTest, GraphOverIt_TakesNoOperators) {
+  const Handle first = peer().NewHandle();
+  const Handle second = peer().NewHandle();
+  EXPECT_FALSE(BuildChain(first, 1).has_value());
+  EXPECT_FALSE(BuildChain(second, 1).has_value());
+  ExpectQuota(BuildChain(peer().NewHandle(), 8), "graphs (3)");
+  peer().Send(ipc::DestroyGraph{first});
+  peer().Send(ipc::DestroyGraph{second});
+  EXPECT_FALSE(BuildChain(peer().NewHandle(), 8).has_value());
+}
+
 // --- Device memory ------------------------------------------------------------------------------
 
 constexpr uint64_t kFewBytes = 1 << 20;
