@@ -22,6 +22,7 @@ struct Load {
   uint64_t dispatches = 0;
   uint64_t bytes = 0;  // Of transfers.
 
+  friend bool operator==(const Load&, const Load&) = default;
   Load& operator+=(const Load& more) {
     tasks += more.tasks;
     dispatches += more.dispatches;
@@ -63,6 +64,7 @@ class Outbox {
   // More was taken from the client; or the device has done it.
   void Admit(const Load& load);
   void Retire(const Load& load);
+  Load in_flight() const { return {tasks_.value, dispatches_.value, bytes_.value}; }
 
  private:
   struct Meter {

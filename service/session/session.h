@@ -57,6 +57,8 @@ class Session {
 
   // Thread-safe.
   ClientFigures Figures() const;
+  // What was taken from the client and is not done yet.
+  Load in_flight() const { return outbox_->in_flight(); }
 
  private:
   using Outcome = Result<void, BadMessage>;

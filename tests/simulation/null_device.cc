@@ -1,8 +1,10 @@
 #include "tests/simulation/null_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -16,6 +18,7 @@ class DeviceImpl : public std::enable_shared_from_this<DeviceImpl> {
   AdapterInfo info;
   uint64_t bytes_in_use = 0;
   std::deque<std::function<void()>> queue;
+  NullFlaw flaw = NullFlaw::kNone;
 };
 
 namespace {
@@ -61,9 +64,15 @@ class NullExecutable final : public Executable {
   Plan plan_;
 };
 
+// Those that keep a value which is written over do not count, as where a graph's are counted.
+size_t CountKernels(const Plan& plan) { return plan.calls.size() - plan.copy_count; }
+
 class NullBinding final : public Binding {
  public:
-  Use UsePlan(const std::shared_ptr<const Plan>&) override { return Use::kReady; }
+  Use UsePlan(const std::shared_ptr<const Plan>& plan) override {
+    kernels = CountKernels(*plan);
+    return Use::kReady;
+  }
 
   void Run() const {
     std::vector<std::vector<std::byte>> results;
@@ -81,11 +90,13 @@ class NullBinding final : public Binding {
   }
 
   std::vector<std::shared_ptr<NullBuffer>> inputs, outputs;
+  size_t kernels = 0;
 };
 
 class NullTimeline final : public Timeline {
  public:
-  explicit NullTimeline(std::shared_ptr<DeviceImpl> device) : device_(std::move(device)) {}
+  NullTimeline(std::shared_ptr<DeviceImpl> device, const TimelineOptions& options)
+      : device_(std::move(device)), options_(options) {}
   ~NullTimeline() override { (void)WaitIdle().ok(); }
 
   Status Clear(std::shared_ptr<Buffer> buffer, std::shared_ptr<WorkOutcome> outcome) override {
@@ -128,24 +139,36 @@ class NullTimeline final : public Timeline {
   Status Dispatch(std::shared_ptr<Binding> binding, std::shared_ptr<WorkOutcome> outcome) override {
     auto own = std::dynamic_pointer_cast<NullBinding>(std::move(binding));
     CHECK(own != nullptr);
-    Record([own = std::move(own)] { own->Run(); });
-    RecordSuccess(std::move(outcome));
+    const bool is_stopped = std::chrono::milliseconds(own->kernels) > options_.dispatch_limit;
+    if (!is_stopped) {
+      Record([own = std::move(own)] { own->Run(); });
+      RecordSuccess(std::move(outcome));
+      return {};
+    }
+    Record([own = std::move(own), outcome = std::move(outcome), state = state_,
+            limit_ms = options_.dispatch_limit.count()] {
+      state->failure = QuotaError("the dispatch takes longer than the limit ({} ms)", limit_ms);
+      if (outcome != nullptr) outcome->Settle(state->failure);
+    });
     return {};
   }
 
   Status Notify(std::function<void(bool ok)> done) override {
+    if (device_->flaw == NullFlaw::kForgetsToNotify) return {};
     Record([done = std::move(done)] { done(true); });
     return {};
   }
 
   Status Flush() override {
+    if (device_->flaw == NullFlaw::kDoesNotSubmit) return {};
     for (Task& task : std::exchange(recorded_, {})) {
-      ++*in_flight_;
-      device_->queue.push_back([task = std::move(task), in_flight = in_flight_] {
+      ++state_->in_flight;
+      device_->queue.push_back([task = std::move(task), state = state_] {
         task();
-        --*in_flight;
+        --state->in_flight;
       });
     }
+    if (state_->failure) return *std::exchange(state_->failure, std::nullopt);
     return {};
   }
 
@@ -154,7 +177,7 @@ class NullTimeline final : public Timeline {
 
   Status WaitIdle() override {
     Status flushed = Flush();
-    while (*in_flight_ > 0) {
+    while (state_->in_flight > 0) {
       CHECK(!device_->queue.empty());
       Task task = std::move(device_->queue.front());
       device_->queue.pop_front();
@@ -175,9 +198,16 @@ class NullTimeline final : public Timeline {
     Record([outcome = std::move(outcome)] { outcome->Settle(std::nullopt); });
   }
 
+  // Outlives the timeline where work of it is on the device.
+  struct State {
+    size_t in_flight = 0;
+    std::optional<Error> failure;  // That no Flush has returned.
+  };
+
   std::shared_ptr<DeviceImpl> device_;
+  const TimelineOptions options_;
   std::vector<Task> recorded_;
-  std::shared_ptr<size_t> in_flight_ = std::make_shared<size_t>(0);
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace
@@ -212,21 +242,24 @@ Result<std::shared_ptr<Executable>> Executable::Create(std::shared_ptr<Device>, 
 
 Status Executable::WarmUp(Device&, const Plan&, const std::atomic<bool>*) { return {}; }
 
-Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable>,
+Result<std::shared_ptr<Binding>> Binding::Create(std::shared_ptr<Executable> executable,
                                                  std::vector<std::shared_ptr<Buffer>> inputs,
                                                  std::vector<std::shared_ptr<Buffer>> outputs,
                                                  bool) {
   auto binding = std::make_shared<NullBinding>();
   binding->inputs = OwnAll(inputs);
   binding->outputs = OwnAll(outputs);
+  binding->kernels = CountKernels(executable->plan());
   return std::shared_ptr<Binding>(std::move(binding));
 }
 
 Result<std::unique_ptr<Timeline>> Timeline::Create(std::shared_ptr<Device> device,
-                                                   const TimelineOptions&) {
+                                                   const TimelineOptions& options) {
   return std::unique_ptr<Timeline>(
-      std::make_unique<NullTimeline>(device->impl().shared_from_this()));
+      std::make_unique<NullTimeline>(device->impl().shared_from_this(), options));
 }
+
+void SetFlaw(Device& device, NullFlaw flaw) { device.impl().flaw = flaw; }
 
 size_t RunQueued(Device& device, size_t count) {
   DeviceImpl& impl = device.impl();

@@ -1,13 +1,17 @@
 // The broker's decisions, and the workers' sessions on a device that computes nothing, under random
 // clients: one thread, a clock of its own, no process. Everything follows from a seed.
 //
-// simulation [--seed N] [--seeds COUNT] [--seconds S] [--forget-dead-workers]
+// simulation [--seed N] [--seeds COUNT] [--seconds S] [--forget-dead-workers] [--forget-to-retire]
+//            [--forget-to-submit]
 //
-// Runs the seeds N, N + 1, ...; a seed that fails is named, and runs alike again. The last option
-// breaks the world on purpose, to see that it is noticed.
+// Runs the seeds N, N + 1, ...; a seed that fails is named, and runs alike again. The last three
+// break the world on purpose, to see that it is noticed.
 #include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +27,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/quota.h"
 #include "ipc/channel.h"
 #include "service/broker/worker_pool.h"
 #include "service/session/session.h"
@@ -39,15 +44,75 @@ constexpr int64_t kNoticeMs = limits::kHeartbeatIntervalMs + limits::kHeartbeatS
 constexpr int64_t kPauseMsMin = 100;
 constexpr int64_t kWorldMsMax = 3600 * 1000;
 constexpr int64_t kRunMs = 60000;
-// A client's device memory: what a peer needs, and less than it asks for when it asks for too much.
-constexpr uint64_t kDeviceBytesMax = 1 << 20;
+// A client's device memory: more than all that a peer needs, bindings of all dispatches in flight
+// included, and less than it asks for when it asks for too much.
+constexpr uint64_t kDeviceBytesMax = 32 << 20;
+// A client takes so many turns at least before it is said to get no further. One that is slow to
+// read does so in one of eight.
+constexpr int kStillTurnsMax = 200;
+// Turns of a session after which it has taken all that it may: a pipe's worth is four.
+constexpr int kTurnsToTakeAll = 16;
+// And after which it has done all that there was, however few dispatches it takes at a time.
+constexpr int kTurnsToDoAll = 1000;
+// Of one world, in real time: something waits that never must.
+constexpr unsigned kWorldRealSecondsMax = 60;
 // By then the last one that is slow to start has been killed, and its successors serve.
 constexpr int64_t kSettleMs = 3 * limits::kWorkerStartMaxMs;
 
 struct Options {
   uint64_t seed = 1;
   bool forget_dead_workers = false;
+  NullFlaw flaw = NullFlaw::kNone;
 };
+
+// How often something reached its limit.
+struct Tally {
+  uint64_t clients = 0, answers = 0;
+  // Calls over a quota.
+  Mirror::Refusals refused;
+  // Floods that had to wait for the quota.
+  uint64_t tasks = 0, dispatches = 0, bytes = 0;
+
+  void Add(const Mirror::Refusals& more) {
+    refused.contexts += more.contexts;
+    refused.tensors += more.tensors;
+    refused.graphs += more.graphs;
+    refused.bindings += more.bindings;
+    refused.operators += more.operators;
+    refused.device_bytes += more.device_bytes;
+    refused.dispatch_ms += more.dispatch_ms;
+  }
+  struct Row {
+    const char* quota;
+    uint64_t times;
+  };
+  std::vector<Row> Rows() const {
+    return {{"contexts", refused.contexts},       {"tensors", refused.tensors},
+            {"graphs", refused.graphs},           {"bindings", refused.bindings},
+            {"operators", refused.operators},     {"device-bytes", refused.device_bytes},
+            {"dispatch-ms", refused.dispatch_ms}, {"tasks in flight", tasks},
+            {"dispatches-in-flight", dispatches}, {"bytes-in-flight", bytes}};
+  }
+};
+// So many worlds meet every quota.
+constexpr uint64_t kWorldsForAllQuotas = 20;
+
+// What a signal's handler says: code that is tested may abort, or wait for ever.
+std::atomic<uint64_t> current_seed{0};
+std::atomic<uint32_t> current_client{0};
+
+void OnDeadlySignal(int signal) {
+  char text[128];
+  const int length =
+      snprintf(text, sizeof text, "seed %llu fails: client %u: %s\n",
+               static_cast<unsigned long long>(current_seed.load()), current_client.load(),
+               signal == SIGALRM ? "its turn does not end" : "a check fails, or memory");
+  (void)!write(STDOUT_FILENO, text, static_cast<size_t>(length));
+  if (signal == SIGALRM) _exit(1);
+  // As without a handler.
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
 
 class Random {
  public:
@@ -63,8 +128,10 @@ class Random {
 
 class World final : public WorkerActions {
  public:
-  explicit World(const Options& options)
+  // What happens is added to the tally.
+  World(const Options& options, Tally& tally)
       : options_(options),
+        tally_(tally),
         random_(options.seed),
         workers_max_(static_cast<size_t>(random_.Between(1, 12))),
         waiting_max_(static_cast<size_t>(random_.Between(1, 12))),
@@ -76,8 +143,6 @@ class World final : public WorkerActions {
 
   // What was wrong; nothing when all held.
   std::optional<std::string> Run();
-  size_t client_count() const { return clients_.size(); }
-  size_t answer_count() const { return answers_; }
 
  private:
   // What a worker does beside serving well.
@@ -100,6 +165,7 @@ class World final : public WorkerActions {
     bool killed = false;
     std::optional<int64_t> hung_since_ms;
     uint32_t client = 0;
+    uint64_t work_done = 0;  // By its device.
     std::shared_ptr<Device> device;
     std::unique_ptr<Session> session;
   };
@@ -119,6 +185,10 @@ class World final : public WorkerActions {
     uint32_t worker = 0;
     bool left = false;  // It has closed its end.
     bool misbehaved = false;
+    Quota quota;
+    // Turns in which it waited and nothing came of it, and what had come before.
+    int still_turns = 0;
+    uint64_t moved = 0;
     std::unique_ptr<Peer> peer;                  // nullptr once it is over.
     std::unique_ptr<ipc::Channel> service_side;  // While it waits.
 
@@ -139,25 +209,37 @@ class World final : public WorkerActions {
   void Say(uint32_t id, ControlType type, uint32_t sequence = 0);
   void End(uint32_t id);
   void Misbehave(uint32_t id);
+  Quota DrawQuota();
   void Connect(Kind kind, int rounds);
   void ComeBack(int64_t delay_ms, int rounds);
   void Leave(uint32_t id);
   // Both sides of a session do a little, again and again until it is over.
   void Turn(uint32_t id);
-  // false: the session has ended by itself.
+  // false, here and below: the session has ended by itself.
   bool WorkerTurn(Worker& worker);
+  bool StepMany(Worker& worker, int turns);
+  void RunDevice(Worker& worker, size_t count);
+  void WatchProgress(uint32_t id, Client& client, const Worker& worker);
+  void CheckBounds(uint32_t id, const Client& client, const Worker& worker);
+  // Nothing is in flight, and what there is, is what there should be.
+  bool CheckQuiet(uint32_t id, Client& client, Worker& worker);
+  // With a device that does nothing for a while, a session takes as much as its quotas allow.
+  bool Flood(uint32_t id, Client& client, Worker& worker);
   void Over(uint32_t id);
   void Advance();
   std::optional<std::string> Check() const;
   std::optional<std::string> CheckWorker(uint32_t id, const Worker& worker) const;
   std::optional<std::string> CheckEnd() const;
   bool AllClientsAreDone() const;
+  // A client that is neither served to its end nor turned away.
+  std::string SomeClient() const;
 
   void Fail(std::string what) {
     if (!failure_) failure_ = std::move(what);
   }
 
   const Options options_;
+  Tally& tally_;
   Random random_;
   const size_t workers_max_;
   const size_t waiting_max_;
@@ -276,13 +358,33 @@ void World::Kill(uint32_t id) {
 
 // --- Clients. -----------------------------------------------------------------------------------
 
+// Just enough for what every peer has, or more; in flight nearly nothing, or as by default.
+Quota World::DrawQuota() {
+  const auto draw = [&](int64_t low, int64_t high) {
+    return static_cast<uint64_t>(random_.Between(low, high));
+  };
+  Quota quota{.device_bytes = kDeviceBytesMax,
+              .contexts = draw(1, 4),
+              .tensors = draw(3, 12),
+              .graphs = draw(1, 5),
+              .bindings = draw(1, 5),
+              .operators = draw(1, 12)};
+  if (random_.OneIn(2)) quota.bytes_in_flight = draw(1, 8192);
+  if (random_.OneIn(2)) quota.dispatches_in_flight = draw(1, 40);
+  if (random_.OneIn(2)) quota.dispatch_ms = draw(1, 6);
+  return quota;
+}
+
 void World::Connect(Kind kind, int rounds) {
   const uint32_t id = ++last_client_;
   auto channels = std::move(ipc::MakeMemoryChannelPair()).value();
   Client& client = clients_[id];
+  ++tally_.clients;
   client.kind = kind;
-  client.peer = std::make_unique<Peer>(
-      std::move(channels.first), static_cast<uint64_t>(random_.Between(0, INT64_MAX)), rounds);
+  client.quota = DrawQuota();
+  client.peer = std::make_unique<Peer>(std::move(channels.first),
+                                       static_cast<uint64_t>(random_.Between(0, INT64_MAX)), rounds,
+                                       client.quota);
   client.service_side = std::move(channels.second);
   if (kind == Kind::kSilent && random_.OneIn(2)) client.peer->StopInTheMiddle();
   if (kind == Kind::kBrief) At(random_.Between(0, 3000), [this, id] { Leave(id); });
@@ -318,9 +420,10 @@ Status World::Serve(uint32_t id, uint32_t client_id) {
   client->second.worker = id;
   worker->second.client = client_id;
   worker->second.device = std::move(Device::Open(0, {})).value();
+  SetFlaw(*worker->second.device, options_.flaw);
   worker->second.session = std::move(Session::Create(std::move(client->second.service_side),
                                                      {.devices = {worker->second.device},
-                                                      .quota = {.device_bytes = kDeviceBytesMax},
+                                                      .quota = client->second.quota,
                                                       .has_threads = false}))
                                .value();
   At(0, [this, client_id] { Turn(client_id); });
@@ -330,28 +433,122 @@ Status World::Serve(uint32_t id, uint32_t client_id) {
 void World::Turn(uint32_t id) {
   Client& client = clients_.at(id);
   if (client.place != Place::kServed) return;
+  current_client = id;
   const uint32_t worker_id = client.worker;
   Peer& peer = *client.peer;
   if (client.listens()) {
     if (client.kind == Kind::kBad && random_.OneIn(5)) {
       client.misbehaved = true;
       peer.Misbehave();
-    } else if (!calm_ && random_.OneIn(10)) {
-      peer.AskTooMuch();
     }
     peer.Turn(/*reads=*/client.kind != Kind::kSlow || random_.OneIn(8));
-    if (peer.done()) Leave(id);
   }
   Worker& worker = workers_.at(worker_id);
-  if (!worker.hung && !WorkerTurn(worker)) return End(worker_id);
+  if (!worker.hung) {
+    if (!WorkerTurn(worker)) return End(worker_id);
+    CheckBounds(id, client, worker);
+    if (client.listens() && !client.misbehaved) {
+      WatchProgress(id, client, worker);
+      if (peer.quiet() && (peer.done() || random_.OneIn(4))) {
+        if (!CheckQuiet(id, client, worker)) return End(worker_id);
+        if (!peer.done() && random_.OneIn(2) && !Flood(id, client, worker)) return End(worker_id);
+      }
+    }
+  }
+  if (client.listens() && peer.done()) Leave(id);
   At(random_.Between(1, 300), [this, id] { Turn(id); });
 }
 
 bool World::WorkerTurn(Worker& worker) {
   for (int64_t turns = random_.Between(1, 4); turns > 0; --turns) {
-    if (!worker.session->Step({}, /*timeout_ms=*/0)) return false;
-    RunQueued(*worker.device, static_cast<size_t>(random_.Between(0, 30)));
+    if (!StepMany(worker, 1)) return false;
+    RunDevice(worker, static_cast<size_t>(random_.Between(0, 30)));
   }
+  return true;
+}
+
+bool World::StepMany(Worker& worker, int turns) {
+  for (; turns > 0; --turns) {
+    if (!worker.session->Step({}, /*timeout_ms=*/0)) return false;
+  }
+  return true;
+}
+
+void World::RunDevice(Worker& worker, size_t count) {
+  worker.work_done += RunQueued(*worker.device, count);
+}
+
+void World::WatchProgress(uint32_t id, Client& client, const Worker& worker) {
+  const uint64_t moved = client.peer->answers() + worker.work_done;
+  if (!client.peer->waits() || std::exchange(client.moved, moved) != moved) {
+    client.still_turns = 0;
+  } else if (++client.still_turns > kStillTurnsMax) {
+    Fail(
+        fmt::format("client {} gets no further: it waits for {}, and for {} turns there is "
+                    "neither an answer nor work done",
+                    id, client.peer->WaitsFor(), client.still_turns));
+  }
+}
+
+void World::CheckBounds(uint32_t id, const Client& client, const Worker& worker) {
+  const Load load = worker.session->in_flight();
+  const Quota& quota = client.quota;
+  // The last transfer may be the one that goes beyond; a build counts twice.
+  if (load.dispatches > quota.dispatches_in_flight ||
+      load.bytes >= quota.bytes_in_flight + limits::kInlinePayloadBytesMax ||
+      load.tasks > 2 * limits::kTasksInFlightMax) {
+    Fail(fmt::format("client {} has too much in flight: {} tasks, {} dispatches, {} bytes", id,
+                     load.tasks, load.dispatches, load.bytes));
+  }
+}
+
+bool World::CheckQuiet(uint32_t id, Client& client, Worker& worker) {
+  // What needs no answer may be on its way.
+  int quiet_turns = 0;
+  for (int turns = 0; turns < kTurnsToDoAll && quiet_turns < 3; ++turns) {
+    if (!StepMany(worker, 1)) return false;
+    const uint64_t done_before = worker.work_done;
+    RunDevice(worker, SIZE_MAX);
+    const bool quiet = worker.work_done == done_before && worker.session->in_flight() == Load();
+    quiet_turns = quiet ? quiet_turns + 1 : 0;
+  }
+  const Load load = worker.session->in_flight();
+  if (load != Load()) {
+    Fail(
+        fmt::format("client {} has all its answers, and {} tasks, {} dispatches and {} bytes are "
+                    "in flight",
+                    id, load.tasks, load.dispatches, load.bytes));
+  }
+  const ClientFigures figures = worker.session->Figures();
+  const Mirror& mirror = client.peer->mirror();
+  auto check = [&](const char* what, uint64_t is, uint64_t should_be) {
+    if (is != should_be) Fail(fmt::format("client {} has {} {}, not {}", id, is, what, should_be));
+  };
+  check("contexts", figures.contexts, mirror.contexts().size());
+  check("tensors", figures.tensors, mirror.tensors().size());
+  check("graphs", figures.graphs, mirror.graphs().size());
+  check("bindings", figures.bindings, mirror.bindings().size());
+  check("dispatches", figures.dispatches, mirror.dispatches());
+  check("dispatches in flight", figures.dispatches_in_flight, 0);
+  if (client.peer->done()) check("bytes of device memory", figures.device_bytes, 0);
+  return true;
+}
+
+bool World::Flood(uint32_t id, Client& client, Worker& worker) {
+  const Load wanted = client.peer->Flood();
+  if (!StepMany(worker, kTurnsToTakeAll)) return false;
+  const Load load = worker.session->in_flight();
+  if (load != wanted) {
+    Fail(
+        fmt::format("client {} floods, and {} tasks, {} dispatches and {} bytes are in flight, "
+                    "not {}, {} and {}",
+                    id, load.tasks, load.dispatches, load.bytes, wanted.tasks, wanted.dispatches,
+                    wanted.bytes));
+  }
+  tally_.tasks += load.tasks >= limits::kTasksInFlightMax ? 1 : 0;
+  tally_.dispatches += load.dispatches >= client.quota.dispatches_in_flight ? 1 : 0;
+  tally_.bytes += load.bytes >= client.quota.bytes_in_flight ? 1 : 0;
+  client.peer->FinishFlood();
   return true;
 }
 
@@ -370,6 +567,8 @@ void World::Over(uint32_t id) {
     Fail(fmt::format("client {} is dismissed: {}", id, *peer.goodbye()));
   }
   answers_ += peer.answers();
+  tally_.answers += peer.answers();
+  tally_.Add(peer.mirror().refusals());
   if (client.comes_back() && !peer.done()) {
     ComeBack(random_.Between(0, 2000), peer.rounds_left());
   }
@@ -457,6 +656,16 @@ bool World::AllClientsAreDone() const {
                      [](const auto& entry) { return entry.second.place == Place::kOver; });
 }
 
+std::string World::SomeClient() const {
+  for (const auto& [id, client] : clients_) {
+    if (client.place == Place::kWaiting) return fmt::format("client {}, which waits", id);
+    if (client.place == Place::kServed) {
+      return fmt::format("client {}, which has worker {}", id, client.worker);
+    }
+  }
+  return "no client";
+}
+
 // Once all is quiet, nothing is left but a spare.
 std::optional<std::string> World::CheckEnd() const {
   if (!pool_.idle() || pool_.waiting() != 0) return "the pool is not idle";
@@ -485,8 +694,10 @@ std::optional<std::string> World::Run() {
     if (pool_.hopeless()) return std::nullopt;
     if (!calm_ || pending_returns_ > 0 || answers != answers_) moved_ms = now_ms_;
     answers = answers_;
-    if (now_ms_ - moved_ms > 2 * kSettleMs) return "nobody is helped any more";
-    if (now_ms_ > kWorldMsMax) return "it does not come to an end";
+    if (now_ms_ - moved_ms > 2 * kSettleMs) {
+      return "nobody is helped any more: " + SomeClient();
+    }
+    if (now_ms_ > kWorldMsMax) return "it does not come to an end: " + SomeClient();
   }
   return CheckEnd();
 }
@@ -511,6 +722,14 @@ int Main(std::span<char*> arguments) {
       options.forget_dead_workers = true;
       continue;
     }
+    if (name == "--forget-to-retire") {
+      options.flaw = NullFlaw::kForgetsToNotify;
+      continue;
+    }
+    if (name == "--forget-to-submit") {
+      options.flaw = NullFlaw::kDoesNotSubmit;
+      continue;
+    }
     ++i;
     if (name == "--seed") {
       options.seed = strtoull(value, nullptr, 10);
@@ -528,15 +747,17 @@ int Main(std::span<char*> arguments) {
   auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  uint64_t worlds = 0, clients = 0, answers = 0;
+  for (int signal : {SIGALRM, SIGABRT, SIGSEGV}) ::signal(signal, OnDeadlySignal);
+  uint64_t worlds = 0;
+  Tally tally;
   const size_t descriptors = CountDescriptors();
   for (; worlds < seeds && (seconds_max == 0 || elapsed() < seconds_max); ++worlds) {
     std::optional<std::string> wrong;
+    current_seed = options.seed;
+    alarm(kWorldRealSecondsMax);
     {
-      World world(options);
+      World world(options, tally);
       wrong = world.Run();
-      clients += world.client_count();
-      answers += world.answer_count();
     }
     if (!wrong && CountDescriptors() != descriptors) wrong = "descriptors are left";
     if (wrong) {
@@ -547,8 +768,16 @@ int Main(std::span<char*> arguments) {
     ++options.seed;
   }
   printf("%llu worlds, %llu clients, %llu answers; %.1f s\n",
-         static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(clients),
-         static_cast<unsigned long long>(answers), elapsed());
+         static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(tally.clients),
+         static_cast<unsigned long long>(tally.answers), elapsed());
+  for (const Tally::Row& row : tally.Rows()) {
+    printf("%10llu times over the quota of %s\n", static_cast<unsigned long long>(row.times),
+           row.quota);
+    if (worlds >= kWorldsForAllQuotas && row.times == 0) {
+      printf("nobody goes over the quota of %s\n", row.quota);
+      return 1;
+    }
+  }
   return 0;
 }
 
