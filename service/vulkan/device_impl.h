@@ -36,6 +36,8 @@ class DeviceImpl : public std::enable_shared_from_this<DeviceImpl> {
   // Of bindings (WorkCounts).
   std::atomic<uint64_t> descriptor_updates{0};
   std::atomic<uint64_t> recordings{0};
+  // Of timelines.
+  std::atomic<uint64_t> submissions{0};
 
  private:
   // Members die from the last to the first: threads, then objects, then the device.

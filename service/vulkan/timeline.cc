@@ -329,6 +329,7 @@ Status TimelineImpl::SubmitBatch(Batch& batch) {
   submit.signalSemaphoreCount = 1;
   submit.pSignalSemaphores = &semaphore;
   TRY(device_->logical().Submit(submit, VK_NULL_HANDLE));
+  ++device_->submissions;
   value_ = value;
   return {};
 }

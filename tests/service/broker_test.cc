@@ -20,8 +20,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -59,6 +61,7 @@ enum Command : char {
   kCountDescriptors = 'd',  // '0' + descriptors open
   kBreakProtocol = 'x',     // sends nonsense to the broker
   kStopAnswering = 'h',     // hangs the thread that serves
+  kKeepBusy = 'b',          // one more thread that computes for ever
   kCrash = 'c',
   kLeave = 'q',
 };
@@ -85,6 +88,11 @@ char Answer(char command, ClientLink& control) {
       return 'x';
     case kCrash:
       abort();
+    case kKeepBusy:
+      std::thread([] {
+        for (volatile uint64_t spin = 0;;) spin = spin + 1;
+      }).detach();
+      return command;
     case kStopAnswering:
       for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
     default:
@@ -311,6 +319,82 @@ TEST_F(Broker, TwoClients_GetTwoWorkers) {
   EXPECT_GT(first_worker, 0);
   EXPECT_GT(second_worker, 0);
   EXPECT_NE(first_worker, second_worker);
+}
+
+// What the kernel schedules by, where it groups tasks by session.
+TEST_F(Broker, EachWorker_IsASessionOfItsOwn) {
+  Start();
+  Client first = Connect(), second = Connect();
+  for (Client* client : {&first, &second}) {
+    const pid_t worker = client->worker();
+    ASSERT_GT(worker, 0);
+    EXPECT_EQ(getsid(worker), worker);
+  }
+}
+
+// "NAME nice N": the kernel's group for the processor time of the process. Empty: it has none.
+std::string SchedulingGroup(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/autogroup", pid));
+  std::string name;
+  file >> name;
+  return name;
+}
+
+// Whether the kernel shares processor time between sessions: it does not inside a control group
+// that has a share of its own.
+bool SharesTimeBetweenSessions() {
+  std::ifstream enabled("/proc/sys/kernel/sched_autogroup_enabled");
+  int on = 0;
+  if (!(enabled >> on) || on == 0) return false;
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t controllers = line.find(':') + 1, path = line.find(':', controllers) + 1;
+    const std::string names = "," + line.substr(controllers, path - 1 - controllers) + ",";
+    const std::string directory = line.substr(path);
+    if (directory == "/") continue;
+    if (names.find(",cpu,") != std::string::npos) return false;
+    // Version 2 has one tree for all controllers.
+    if (names == ",," && std::filesystem::exists("/sys/fs/cgroup" + directory + "/cpu.weight")) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Ticks of processor time that the process has had.
+int64_t ProcessorTicks(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  // The name may hold spaces; the 14th and the 15th field are the time in user and kernel mode.
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  for (int skipped = 0; skipped < 11; ++skipped) fields >> text;
+  int64_t user = 0, kernel = 0;
+  fields >> user >> kernel;
+  return user + kernel;
+}
+
+// In processor time, so that it does not matter what else the machine does.
+TEST_F(Broker, WorkerWithManyBusyThreads_GetsNoMoreThanItsShareOfTheProcessor) {
+  if (!SharesTimeBetweenSessions()) GTEST_SKIP() << "the kernel does not group tasks by session";
+  Start();
+  Client good = Connect(), hostile = Connect();
+  const pid_t workers[] = {good.worker(), hostile.worker()};
+  EXPECT_NE(SchedulingGroup(workers[0]), SchedulingGroup(workers[1]));
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  for (unsigned i = 0; i < cores; ++i) ASSERT_TRUE(good.Ask(kKeepBusy));
+  for (unsigned i = 0; i < 8 * cores; ++i) ASSERT_TRUE(hostile.Ask(kKeepBusy));
+  const int64_t before[] = {ProcessorTicks(workers[0]), ProcessorTicks(workers[1])};
+  int64_t good_ticks = 0, hostile_ticks = 0;
+  // A few seconds where the machine is busy otherwise.
+  EXPECT_TRUE(Eventually([&] {
+    good_ticks = ProcessorTicks(workers[0]) - before[0];
+    hostile_ticks = ProcessorTicks(workers[1]) - before[1];
+    return good_ticks + hostile_ticks >= 2 * sysconf(_SC_CLK_TCK);
+  }));
+  // By threads it would be a ninth.
+  EXPECT_GE(static_cast<double>(good_ticks), 0.8 * (good_ticks + hostile_ticks) / 2)
+      << good_ticks << " ticks, beside " << hostile_ticks;
 }
 
 TEST_F(Broker, WarmSpare_SavesTheClientTheStart) {

@@ -3,7 +3,10 @@
 #include <random>
 
 #include "base/limits.h"
+#include "service/vulkan/binding_impl.h"
+#include "service/vulkan/device_impl.h"
 #include "tests/service/vulkan_fixture.h"
+#include "tests/support/stall.h"
 
 namespace webnnd::service {
 namespace {
@@ -217,6 +220,46 @@ TEST_F(TimelineTest, ReadBeforeADispatch_DoesNotWaitForIt) {
   ASSERT_TRUE(timeline->WaitIdle().ok());
   // Without the dispatch, a read takes a thousandth of it.
   EXPECT_LT(read_at - begin, (done_at - begin) / 2);
+}
+
+// However much a client asks for, others wait for little of it: a driver, or a GPU, that takes
+// submissions in turn comes to theirs soon.
+TEST_F(TimelineTest, FloodOfDispatches_IsGivenToTheDeviceALittleAtATime) {
+  constexpr uint32_t kCount = 1000;
+  constexpr uint64_t kDispatches = 10;
+  DeviceImpl& impl = device_->impl();
+  const uint64_t cost_max = impl.profile().submission_cost;
+  Plan plan = ChainPlan(kCount, 40);
+  for (KernelCall& call : plan.calls) call.cost = cost_max / 3;
+  auto executable = Executable::Create(device_, plan, {});
+  ASSERT_TRUE(executable.ok()) << executable.error().ToString();
+  auto input = Allocate(kCount * 4ull), output = Allocate(kCount * 4ull);
+  auto timeline = MakeTimeline();
+  ASSERT_TRUE(WriteFloats(*timeline, input, std::vector<float>(kCount, 1.0f)).ok());
+  ASSERT_TRUE(timeline->WaitIdle().ok());
+  auto binding = Binding::Create(*executable, {input}, {output});
+  ASSERT_TRUE(binding.ok()) << binding.error().ToString();
+  const auto& segments = static_cast<BindingImpl&>(**binding).segments();
+  for (const auto& segment : segments) EXPECT_LE(segment.cost, cost_max);
+
+  Stall stall(*device_);
+  const uint64_t before = impl.submissions;
+  for (uint64_t i = 0; i < kDispatches; ++i) {
+    ASSERT_TRUE(timeline->Dispatch(*binding).ok());
+    ASSERT_TRUE(timeline->Flush().ok());
+  }
+  EXPECT_EQ(impl.submissions - before, uint64_t{limits::kSubmissionsAhead});
+  // What the others have is not behind the rest of it.
+  auto others = MakeTimeline();
+  ASSERT_TRUE(others->Clear(Allocate(16)).ok());
+  ASSERT_TRUE(others->Flush().ok());
+  EXPECT_EQ(impl.submissions - before, uint64_t{limits::kSubmissionsAhead} + 1);
+  stall.Release();
+  auto values = ReadFloats(*timeline, output, kCount);
+  ASSERT_TRUE(values.ok()) << values.error().ToString();
+  EXPECT_EQ(*values, std::vector<float>(kCount, 41.0f));
+  // The read is one more.
+  EXPECT_EQ(impl.submissions - before, kDispatches * segments.size() + 2);
 }
 
 TEST_F(TimelineTest, TwoTimelinesOnTwoThreads_DoNotDisturbEachOther) {
