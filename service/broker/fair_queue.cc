@@ -43,7 +43,8 @@ std::optional<uint32_t> FairQueue::Next() const {
   const Process* next = nullptr;
   for (const auto& [id, process] : processes_) {
     if (!MayBeServed(process)) continue;
-    if (next == nullptr || process.turn < next->turn) {
+    if (next == nullptr ||
+        std::pair(process.served > 0, process.turn) < std::pair(next->served > 0, next->turn)) {
       next = &process;
     }
   }
