@@ -146,7 +146,11 @@ void Peer::Work() {
       DispatchBinding(DrawFrom(mirror_.bindings()));
       break;
     default: {
-      const Handle graph = DrawFrom(mirror_.graphs());
+      // Rather one that may take too long.
+      Handle graph = DrawFrom(mirror_.graphs());
+      const Handle other = DrawFrom(mirror_.graphs());
+      auto kernels = [&](Handle of) { return mirror_.graphs().at(of.Pack()).kernels; };
+      if (kernels(other) > kernels(graph)) graph = other;
       if (auto endpoints = DrawEndpoints(graph, /*for_binding=*/false)) {
         Dispatch(graph, endpoints->inputs, endpoints->output);
       }
@@ -246,8 +250,10 @@ void Peer::DestroyAll() {
 Load Peer::Flood() {
   const Quota& quota = mirror_.quota();
   const uint64_t bytes = elements_ * sizeof(float);
-  const bool dispatches =
-      OneIn(2) && mirror_.Read(a_).causes.empty() && mirror_.Read(b_).causes.empty();
+  // What fails does not stay in flight.
+  const bool sound = mirror_.Read(a_).causes.empty() && mirror_.Read(b_).causes.empty();
+  const bool dispatches = sound && OneIn(2);
+  const bool reads = sound && OneIn(2);
   // So many fill it.
   uint64_t full = std::min<uint64_t>(
       limits::kTasksInFlightMax,
@@ -257,6 +263,8 @@ Load Peer::Flood() {
   for (uint64_t i = 0; i < count; ++i) {
     if (dispatches) {
       DispatchBinding(binding_);
+    } else if (reads) {
+      Read(OneIn(2) ? a_ : b_);
     } else {
       Write(OneIn(2) ? a_ : b_);
     }

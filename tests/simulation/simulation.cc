@@ -135,10 +135,17 @@ class World final : public WorkerActions {
         random_(options.seed),
         workers_max_(static_cast<size_t>(random_.Between(1, 12))),
         waiting_max_(static_cast<size_t>(random_.Between(1, 12))),
+        processes_(random_.OneIn(3) ? 0 : random_.Between(1, 10)),
+        waiting_per_process_max_(DrawUpTo(waiting_max_)),
+        served_per_process_max_(DrawUpTo(workers_max_)),
         warm_spare_(random_.OneIn(2)),
         // Most worlds are sound; in some nothing works for long.
         trouble_one_in_(random_.OneIn(4) ? 2 : random_.Between(4, 40)),
-        pool_({.warm_spare = warm_spare_, .workers_max = workers_max_, .waiting_max = waiting_max_},
+        pool_({.warm_spare = warm_spare_,
+               .workers_max = workers_max_,
+               .waiting_max = waiting_max_,
+               .waiting_per_process_max = waiting_per_process_max_,
+               .served_per_process_max = served_per_process_max_},
               *this) {}
 
   // What was wrong; nothing when all held.
@@ -182,6 +189,7 @@ class World final : public WorkerActions {
   struct Client {
     Kind kind = Kind::kGood;
     Place place = Place::kWaiting;
+    pid_t process = 0;
     uint32_t worker = 0;
     bool left = false;  // It has closed its end.
     bool misbehaved = false;
@@ -203,6 +211,15 @@ class World final : public WorkerActions {
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
 
+  size_t DrawUpTo(size_t max) {
+    return static_cast<size_t>(random_.Between(1, static_cast<int64_t>(max)));
+  }
+  // Of the process, as the pool knows them: who waits, and who is served or has been by a worker
+  // whose end has not been told.
+  size_t WaitingOf(pid_t process) const;
+  size_t ServedOf(pid_t process) const;
+  // Whether it is the client's turn.
+  void CheckTurn(uint32_t id, const Client& client);
   void At(int64_t delay_ms, std::function<void()> event) {
     events_.emplace(now_ms_ + delay_ms, std::move(event));
   }
@@ -243,6 +260,9 @@ class World final : public WorkerActions {
   Random random_;
   const size_t workers_max_;
   const size_t waiting_max_;
+  const int64_t processes_;  // That clients are of; 0: each has one of its own.
+  const size_t waiting_per_process_max_;
+  const size_t served_per_process_max_;
   const bool warm_spare_;
   const int64_t trouble_one_in_;
   WorkerPool pool_;
@@ -371,7 +391,7 @@ Quota World::DrawQuota() {
               .operators = draw(1, 12)};
   if (random_.OneIn(2)) quota.bytes_in_flight = draw(1, 8192);
   if (random_.OneIn(2)) quota.dispatches_in_flight = draw(1, 40);
-  if (random_.OneIn(2)) quota.dispatch_ms = draw(1, 6);
+  if (random_.OneIn(2)) quota.dispatch_ms = draw(1, 3);
   return quota;
 }
 
@@ -389,8 +409,8 @@ void World::Connect(Kind kind, int rounds) {
   if (kind == Kind::kSilent && random_.OneIn(2)) client.peer->StopInTheMiddle();
   if (kind == Kind::kBrief) At(random_.Between(0, 3000), [this, id] { Leave(id); });
   if (kind == Kind::kSilent) At(random_.Between(0, 20000), [this, id] { Leave(id); });
-  // Each a process of its own.
-  pool_.OnClient(id, static_cast<pid_t>(id));
+  client.process = static_cast<pid_t>(processes_ == 0 ? id : random_.Between(1, processes_));
+  pool_.OnClient(id, client.process);
 }
 
 // As its user would.
@@ -416,6 +436,7 @@ Status World::Serve(uint32_t id, uint32_t client_id) {
       client->second.place != Place::kWaiting) {
     Fail(fmt::format("client {} is given to worker {}, which is not free", client_id, id));
   }
+  CheckTurn(client_id, client->second);
   client->second.place = Place::kServed;
   client->second.worker = id;
   worker->second.client = client_id;
@@ -575,9 +596,56 @@ void World::Over(uint32_t id) {
   client.peer = nullptr;
 }
 
-void World::TurnAway(uint32_t id, const Status&) {
-  if (clients_.at(id).place != Place::kWaiting) {
-    Fail(fmt::format("client {} is turned away late", id));
+size_t World::WaitingOf(pid_t process) const {
+  return static_cast<size_t>(
+      std::count_if(clients_.begin(), clients_.end(), [&](const auto& entry) {
+        return entry.second.place == Place::kWaiting && entry.second.process == process;
+      }));
+}
+
+size_t World::ServedOf(pid_t process) const {
+  return static_cast<size_t>(
+      std::count_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
+        const uint32_t client = entry.second.client;
+        return client != 0 && clients_.at(client).process == process;
+      }));
+}
+
+// A process is served in the order in which it has come, and after those of which nobody is.
+void World::CheckTurn(uint32_t id, const Client& client) {
+  const size_t served = ServedOf(client.process);
+  if (served >= served_per_process_max_) {
+    Fail(fmt::format("client {} is served, and so many of its process already are ({})", id,
+                     served));
+  }
+  for (const auto& [other_id, other] : clients_) {
+    if (other.place != Place::kWaiting || other_id == id) continue;
+    if (other.process == client.process ? other_id < id
+                                        : served > 0 && ServedOf(other.process) == 0) {
+      Fail(fmt::format("client {} is served in the place of client {}", id, other_id));
+    }
+  }
+}
+
+void World::TurnAway(uint32_t id, const Status& why) {
+  Client& client = clients_.at(id);
+  if (client.place != Place::kWaiting) Fail(fmt::format("client {} is turned away late", id));
+  // Clients as they are with the one that has just come.
+  const size_t own = WaitingOf(client.process);
+  if (why.ok()) {
+    if (!client.left) Fail(fmt::format("client {} is turned away, and has not left", id));
+  } else if (why.error().cause() == Cause::kQuota && own <= waiting_per_process_max_) {
+    size_t waiting = 0, most = 0;
+    for (const auto& [other_id, other] : clients_) {
+      if (other.place != Place::kWaiting) continue;
+      ++waiting;
+      most = std::max(most, WaitingOf(other.process));
+    }
+    if (waiting <= waiting_max_) Fail(fmt::format("client {} is turned away for nothing", id));
+    if (own < most) {
+      Fail(fmt::format("client {} is turned away, one of {} of its process, and another has {}", id,
+                       own, most));
+    }
   }
   Over(id);
 }
