@@ -21,8 +21,10 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -247,7 +249,6 @@ class World final : public WorkerActions {
   std::optional<std::string> Check() const;
   std::optional<std::string> CheckWorker(uint32_t id, const Worker& worker) const;
   std::optional<std::string> CheckEnd() const;
-  bool AllClientsAreDone() const;
   // A client that is neither served to its end nor turned away.
   std::string SomeClient() const;
 
@@ -272,8 +273,10 @@ class World final : public WorkerActions {
   std::multimap<int64_t, std::function<void()>> events_;
   std::map<uint32_t, Worker> workers_;
   std::map<uint32_t, Client> clients_;
+  std::set<uint32_t> present_;  // Those that wait or are served.
   uint32_t last_client_ = 0;
-  size_t answers_ = 0;
+  // How often a client was given a worker, or got further with one.
+  uint64_t helped_ = 0;
   int pending_returns_ = 0;  // Clients about to connect once more.
   std::optional<std::string> failure_;
 };
@@ -399,6 +402,7 @@ void World::Connect(Kind kind, int rounds) {
   const uint32_t id = ++last_client_;
   auto channels = std::move(ipc::MakeMemoryChannelPair()).value();
   Client& client = clients_[id];
+  present_.insert(id);
   ++tally_.clients;
   client.kind = kind;
   client.quota = DrawQuota();
@@ -437,6 +441,7 @@ Status World::Serve(uint32_t id, uint32_t client_id) {
     Fail(fmt::format("client {} is given to worker {}, which is not free", client_id, id));
   }
   CheckTurn(client_id, client->second);
+  ++helped_;
   client->second.place = Place::kServed;
   client->second.worker = id;
   worker->second.client = client_id;
@@ -501,7 +506,9 @@ void World::RunDevice(Worker& worker, size_t count) {
 
 void World::WatchProgress(uint32_t id, Client& client, const Worker& worker) {
   const uint64_t moved = client.peer->answers() + worker.work_done;
-  if (!client.peer->waits() || std::exchange(client.moved, moved) != moved) {
+  const bool moves = std::exchange(client.moved, moved) != moved;
+  if (moves) ++helped_;
+  if (moves || !client.peer->waits()) {
     client.still_turns = 0;
   } else if (++client.still_turns > kStillTurnsMax) {
     Fail(
@@ -577,6 +584,7 @@ bool World::Flood(uint32_t id, Client& client, Worker& worker) {
 void World::Over(uint32_t id) {
   Client& client = clients_.at(id);
   client.place = Place::kOver;
+  present_.erase(id);
   client.service_side = nullptr;
   Peer& peer = *client.peer;
   if (client.listens()) {
@@ -587,7 +595,6 @@ void World::Over(uint32_t id) {
   if (peer.goodbye() && !client.misbehaved) {
     Fail(fmt::format("client {} is dismissed: {}", id, *peer.goodbye()));
   }
-  answers_ += peer.answers();
   tally_.answers += peer.answers();
   tally_.Add(peer.mirror().refusals());
   if (client.comes_back() && !peer.done()) {
@@ -597,10 +604,10 @@ void World::Over(uint32_t id) {
 }
 
 size_t World::WaitingOf(pid_t process) const {
-  return static_cast<size_t>(
-      std::count_if(clients_.begin(), clients_.end(), [&](const auto& entry) {
-        return entry.second.place == Place::kWaiting && entry.second.process == process;
-      }));
+  return static_cast<size_t>(std::count_if(present_.begin(), present_.end(), [&](uint32_t id) {
+    const Client& client = clients_.at(id);
+    return client.place == Place::kWaiting && client.process == process;
+  }));
 }
 
 size_t World::ServedOf(pid_t process) const {
@@ -618,7 +625,8 @@ void World::CheckTurn(uint32_t id, const Client& client) {
     Fail(fmt::format("client {} is served, and so many of its process already are ({})", id,
                      served));
   }
-  for (const auto& [other_id, other] : clients_) {
+  for (const uint32_t other_id : present_) {
+    const Client& other = clients_.at(other_id);
     if (other.place != Place::kWaiting || other_id == id) continue;
     if (other.process == client.process ? other_id < id
                                         : served > 0 && ServedOf(other.process) == 0) {
@@ -636,7 +644,8 @@ void World::TurnAway(uint32_t id, const Status& why) {
     if (!client.left) Fail(fmt::format("client {} is turned away, and has not left", id));
   } else if (why.error().cause() == Cause::kQuota && own <= waiting_per_process_max_) {
     size_t waiting = 0, most = 0;
-    for (const auto& [other_id, other] : clients_) {
+    for (const uint32_t other_id : present_) {
+      const Client& other = clients_.at(other_id);
       if (other.place != Place::kWaiting) continue;
       ++waiting;
       most = std::max(most, WaitingOf(other.process));
@@ -688,7 +697,8 @@ std::optional<std::string> World::CheckWorker(uint32_t id, const Worker& worker)
 std::optional<std::string> World::Check() const {
   if (failure_) return failure_;
   size_t waiting = 0, served = 0, live = 0;
-  for (const auto& [id, client] : clients_) {
+  for (const uint32_t id : present_) {
+    const Client& client = clients_.at(id);
     if (client.place == Place::kWaiting) ++waiting;
     if (client.place != Place::kServed) continue;
     ++served;
@@ -719,19 +729,12 @@ std::optional<std::string> World::Check() const {
   return std::nullopt;
 }
 
-bool World::AllClientsAreDone() const {
-  return std::all_of(clients_.begin(), clients_.end(),
-                     [](const auto& entry) { return entry.second.place == Place::kOver; });
-}
-
 std::string World::SomeClient() const {
-  for (const auto& [id, client] : clients_) {
-    if (client.place == Place::kWaiting) return fmt::format("client {}, which waits", id);
-    if (client.place == Place::kServed) {
-      return fmt::format("client {}, which has worker {}", id, client.worker);
-    }
-  }
-  return "no client";
+  if (present_.empty()) return "no client is there";
+  const uint32_t id = *present_.begin();
+  const Client& client = clients_.at(id);
+  if (client.place == Place::kWaiting) return fmt::format("client {} waits", id);
+  return fmt::format("client {} has worker {}", id, client.worker);
 }
 
 // Once all is quiet, nothing is left but a spare.
@@ -753,15 +756,14 @@ std::optional<std::string> World::Run() {
     At(random_.Between(0, kRunMs / 2), [this, kind, rounds] { Connect(kind, rounds); });
   }
   At(kRunMs, [this] { calm_ = true; });
-  int64_t moved_ms = now_ms_;  // When anybody was last helped, or the last client was done.
-  size_t answers = 0;
-  while (!calm_ || pending_returns_ > 0 || !AllClientsAreDone() || now_ms_ - moved_ms < kSettleMs) {
+  int64_t moved_ms = now_ms_;  // When anybody was last helped.
+  uint64_t helped = 0;
+  while (!calm_ || pending_returns_ > 0 || !present_.empty() || now_ms_ - moved_ms < kSettleMs) {
     Advance();
     if (auto wrong = Check()) return wrong;
     // The daemon ends then.
     if (pool_.hopeless()) return std::nullopt;
-    if (!calm_ || pending_returns_ > 0 || answers != answers_) moved_ms = now_ms_;
-    answers = answers_;
+    if (!calm_ || std::exchange(helped, helped_) != helped_) moved_ms = now_ms_;
     if (now_ms_ - moved_ms > 2 * kSettleMs) {
       return "nobody is helped any more: " + SomeClient();
     }
