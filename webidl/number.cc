@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -113,6 +114,16 @@ Number CastNumber(const Number& number, OperandDataType type) {
 bool NumberLess(const Number& a, const Number& b) {
   CHECK(a.index() == b.index());
   return a < b;
+}
+
+ClampBounds CastBounds(const ClampAttributes& clamp, OperandDataType type) {
+  const auto cast = [type](const std::optional<Number>& bound, double absent) {
+    const auto* real = bound ? std::get_if<double>(&*bound) : nullptr;
+    const bool binds = bound && (real == nullptr || !std::isnan(*real));
+    return CastNumber(binds ? *bound : Number(absent), type);
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return {cast(clamp.min_value, -kInfinity), cast(clamp.max_value, kInfinity)};
 }
 
 std::string NumberToString(const Number& number) {

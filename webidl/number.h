@@ -17,6 +17,14 @@ Number CastNumber(const Number& number, OperandDataType type);
 // Whether a < b, for two numbers cast to one type. False for NaN.
 bool NumberLess(const Number& a, const Number& b);
 
+// Both bounds of clamp, cast to the type. One that is absent does not bind: it is the type's
+// extreme, or infinite. Neither does NaN, https://github.com/webmachinelearning/webnn/issues/874.
+struct ClampBounds {
+  Number least;
+  Number greatest;
+};
+ClampBounds CastBounds(const ClampAttributes& clamp, OperandDataType type);
+
 std::string NumberToString(const Number& number);
 
 }  // namespace webnnd::webidl

@@ -1,5 +1,9 @@
 #include "service/passes/elementwise_operation.h"
 
+#include <variant>
+
+#include "webidl/number.h"
+
 namespace webnnd::service {
 
 using webidl::OperatorKind;
@@ -124,24 +128,14 @@ AlphaBeta AlphaBetaOf(const webidl::OperatorAttributes& attributes) {
   return {};
 }
 
-double ToDouble(const webidl::Number& number) {
-  return std::visit([](auto value) { return static_cast<double>(value); }, number);
-}
-
-FloatBounds FloatBoundsOf(const webidl::ClampAttributes& clamp) {
-  FloatBounds bounds;
-  if (clamp.min_value) bounds.least = ToDouble(*clamp.min_value);
-  if (clamp.max_value) bounds.greatest = ToDouble(*clamp.max_value);
-  return bounds;
-}
-
 Activation MakeActivation(OperatorKind kind, const webidl::OperatorAttributes& attributes) {
   const AlphaBeta constants = AlphaBetaOf(attributes);
   Activation activation{.kind = kind, .alpha = constants.alpha, .beta = constants.beta};
   if (const auto* clamp = std::get_if<webidl::ClampAttributes>(&attributes)) {
-    const FloatBounds bounds = FloatBoundsOf(*clamp);
-    activation.least = bounds.least;
-    activation.greatest = bounds.greatest;
+    // Fused kernels calculate in floats, whatever they store.
+    const auto bounds = webidl::CastBounds(*clamp, webidl::OperandDataType::kFloat32);
+    activation.least = std::get<double>(bounds.least);
+    activation.greatest = std::get<double>(bounds.greatest);
   }
   return activation;
 }

@@ -2,7 +2,6 @@
 #ifndef WEBNND_SERVICE_PASSES_ELEMENTWISE_OPERATION_H_
 #define WEBNND_SERVICE_PASSES_ELEMENTWISE_OPERATION_H_
 
-#include <limits>
 #include <optional>
 
 #include "service/graph/macro.h"
@@ -26,15 +25,6 @@ struct AlphaBeta {
   double beta = 0;
 };
 AlphaBeta AlphaBetaOf(const webidl::OperatorAttributes& attributes);
-
-double ToDouble(const webidl::Number& number);
-
-// The least and greatest value that clamp lets through, as floats.
-struct FloatBounds {
-  double least = -std::numeric_limits<double>::infinity();
-  double greatest = std::numeric_limits<double>::infinity();
-};
-FloatBounds FloatBoundsOf(const webidl::ClampAttributes& clamp);
 
 }  // namespace webnnd::service
 

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <span>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/limits.h"
 #include "service/passes/elementwise_operation.h"
 #include "service/passes/kernel_parameters.h"
+#include "webidl/number.h"
 
 namespace webnnd::service {
 namespace {
@@ -115,60 +117,14 @@ void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32
   AddFlatCall(call, builder);
 }
 
-// `number`, or else `fallback`, saturated to the integers from `least` to `greatest`.
-template <class T>
-T ToInteger(const std::optional<Number>& number, T fallback, T least, T greatest) {
-  if (!number) return fallback;
+// Of a number that was cast to its type; a float has one word.
+uint64_t WordsOf(const Number& number) {
   return std::visit(
-      [&](auto value) -> T {
-        if constexpr (std::is_same_v<decltype(value), double>) {
-          if (std::isnan(value)) return fallback;
-          if (value <= static_cast<double>(least)) return least;
-          if (value >= static_cast<double>(greatest)) return greatest;
-          return static_cast<T>(value);
-        } else {
-          if (std::cmp_less_equal(value, least)) return least;
-          if (std::cmp_greater_equal(value, greatest)) return greatest;
-          return static_cast<T>(value);
-        }
+      [](auto value) -> uint64_t {
+        if constexpr (std::is_same_v<decltype(value), double>) return FloatBits(value);
+        return static_cast<uint64_t>(value);
       },
-      *number);
-}
-
-// The four words of clamp's bounds: {least low, least high, greatest low, greatest high}.
-template <class T>
-std::array<uint32_t, 4> IntegerBounds(const webidl::ClampAttributes& clamp, T least, T greatest) {
-  auto low = static_cast<uint64_t>(ToInteger<T>(clamp.min_value, least, least, greatest));
-  auto high = static_cast<uint64_t>(ToInteger<T>(clamp.max_value, greatest, least, greatest));
-  return {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
-          static_cast<uint32_t>(high >> 32)};
-}
-
-std::array<uint32_t, 4> ClampBounds(const webidl::ClampAttributes& clamp, OperandDataType type) {
-  switch (type) {
-    case OperandDataType::kFloat32:
-    case OperandDataType::kFloat16: {
-      FloatBounds bounds = FloatBoundsOf(clamp);
-      return {FloatBits(bounds.least), 0, FloatBits(bounds.greatest), 0};
-    }
-    case OperandDataType::kInt32:
-      return IntegerBounds<int64_t>(clamp, INT32_MIN, INT32_MAX);
-    case OperandDataType::kUint32:
-      return IntegerBounds<int64_t>(clamp, 0, UINT32_MAX);
-    case OperandDataType::kInt64:
-      return IntegerBounds<int64_t>(clamp, INT64_MIN, INT64_MAX);
-    case OperandDataType::kUint64:
-      return IntegerBounds<uint64_t>(clamp, 0, UINT64_MAX);
-    case OperandDataType::kInt8:
-      return IntegerBounds<int64_t>(clamp, -128, 127);
-    case OperandDataType::kUint8:
-      return IntegerBounds<int64_t>(clamp, 0, 255);
-    case OperandDataType::kInt4:
-      return IntegerBounds<int64_t>(clamp, -8, 7);
-    case OperandDataType::kUint4:
-      return IntegerBounds<int64_t>(clamp, 0, 15);
-  }
-  UNREACHABLE();
+      number);
 }
 
 uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
@@ -215,10 +171,15 @@ Status LowerUnary(const Node& node, LoweringBuilder& builder) {
 }
 
 Status LowerClamp(const Node& node, LoweringBuilder& builder) {
-  std::array<uint32_t, 4> bounds = ClampBounds(std::get<webidl::ClampAttributes>(node.attributes),
-                                               builder.descriptor(node.operands[0]).data_type());
-  AddUnaryCall(node, UnaryOperation::kClamp,
-               {0, 0, 0, 0, bounds[0], bounds[1], bounds[2], bounds[3]}, builder);
+  const webidl::ClampBounds bounds =
+      webidl::CastBounds(std::get<webidl::ClampAttributes>(node.attributes),
+                         builder.descriptor(node.operands[0]).data_type());
+  std::vector<uint32_t> parameters = {0, 0, 0, 0};
+  for (uint64_t words : {WordsOf(bounds.least), WordsOf(bounds.greatest)}) {
+    parameters.push_back(static_cast<uint32_t>(words));
+    parameters.push_back(static_cast<uint32_t>(words >> 32));
+  }
+  AddUnaryCall(node, UnaryOperation::kClamp, std::move(parameters), builder);
   return {};
 }
 

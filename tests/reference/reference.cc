@@ -1,8 +1,10 @@
 #include "tests/reference/reference.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <variant>
 
 #include "tests/reference/families.h"
 
@@ -165,6 +167,13 @@ long double RoundTo(OperandDataType type, long double value) {
   long double wrapped = std::fmod(std::trunc(value), range);
   if (wrapped < 0) wrapped += range;
   return IsSigned(type) && wrapped >= range / 2 ? wrapped - range : wrapped;
+}
+
+long double CastTo(OperandDataType type, const webidl::Number& number) {
+  const long double value = std::visit([](auto v) { return static_cast<long double>(v); }, number);
+  if (IsFloat(type)) return RoundTo(type, value);
+  if (std::isnan(value)) return 0;
+  return std::clamp(std::nearbyint(value), LeastInteger(type), GreatestInteger(type));
 }
 
 }  // namespace webnnd::reference

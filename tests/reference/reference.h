@@ -78,6 +78,9 @@ long double GreatestInteger(webidl::OperandDataType type);
 // The value that an element of `type` holds after `value` was stored: the nearest float, ties to
 // even; integers modulo their range.
 long double RoundTo(webidl::OperandDataType type, long double value);
+// The draft's cast of a number, as attributes have them: the nearest value of the type, ties to
+// even, where integers saturate and NaN gives 0.
+long double CastTo(webidl::OperandDataType type, const webidl::Number& number);
 
 }  // namespace webnnd::reference
 

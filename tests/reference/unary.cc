@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "base/check.h"
 #include "tests/reference/case_maker.h"
@@ -127,8 +129,13 @@ Real Activation(const Arguments& arguments, long double x) {
   }
 }
 
-long double ToLongDouble(const webidl::Number& number) {
-  return std::visit([](auto value) { return static_cast<long double>(value); }, number);
+// A bound of clamp; nullopt where it does not bind.
+std::optional<long double> Bound(OperandDataType type,
+                                 const std::optional<webidl::Number>& number) {
+  if (!number) return std::nullopt;
+  const auto* real = std::get_if<double>(&*number);
+  if (real != nullptr && std::isnan(*real)) return std::nullopt;
+  return CastTo(type, *number);
 }
 
 // The number in the alternative that fits the type best.
@@ -177,7 +184,7 @@ void EvaluateUnary(const Arguments& arguments, std::span<Array> results) {
 void MakeClamp(CaseMaker& maker) {
   const OperandDataType type = maker.PickType(0);
   maker.Add(type, maker.MakeShapeOf(0));
-  // Bounds of the same kind as the values, infinities and -0 included.
+  // Bounds of the same kind as the values, infinities and -0 included; at times one is NaN.
   std::vector<long double> candidates;
   for (int i = 0; i < 2; ++i) {
     const auto& values = maker.operand(0).values;
@@ -188,19 +195,18 @@ void MakeClamp(CaseMaker& maker) {
   auto& clamp = maker.attributes<webidl::ClampAttributes>();
   if (!maker.OneIn(4)) clamp.min_value = ToNumber(type, candidates[0]);
   if (!maker.OneIn(4)) clamp.max_value = ToNumber(type, candidates[1]);
+  if (maker.OneIn(8)) (maker.Flip() ? clamp.min_value : clamp.max_value) = std::nan("");
 }
 
 void EvaluateClamp(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::ClampAttributes>(arguments.attributes);
   const OperandDataType type = results[0].type();
+  const std::optional<long double> least = Bound(type, attributes.min_value);
+  const std::optional<long double> greatest = Bound(type, attributes.max_value);
   for (uint64_t i = 0; i < results[0].size(); ++i) {
     long double x = arguments.operands[0]->values[i];
-    if (!std::isnan(x) && attributes.min_value) {
-      x = std::max(x, RoundTo(type, ToLongDouble(*attributes.min_value)));
-    }
-    if (!std::isnan(x) && attributes.max_value) {
-      x = std::min(x, RoundTo(type, ToLongDouble(*attributes.max_value)));
-    }
+    if (!std::isnan(x) && least) x = std::max(x, *least);
+    if (!std::isnan(x) && greatest) x = std::min(x, *greatest);
     results[0].values[i] = x;
   }
 }

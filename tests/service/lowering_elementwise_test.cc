@@ -241,7 +241,28 @@ TEST(Clamp, Bounds_AreConvertedToTheType) {
     ExpectClose(below, clamp(std::nullopt, 2.0), 0);
     ExpectClose(all, clamp(std::nullopt, std::nullopt), 0);
     ExpectClose(all, clamp(-INFINITY, INFINITY), 0);
+    ExpectClose(all, clamp(NAN, NAN), 0);
+    ExpectClose(below, clamp(NAN, 2.0), 0);
+    // Of an integer type, to the nearest: ties to even, and not beyond the type.
+    if (type == OperandDataType::kFloat32 || type == OperandDataType::kFloat16) continue;
+    ExpectClose(expected, clamp(0.7, 3.4), 0);
+    ExpectClose(below, clamp(-1e30, 2.5), 0);
+    ExpectClose(all, clamp(-1e30, 1e30), 0);
   }
+}
+
+// A bound that is no integer, and one of another sign than the type's.
+TEST(Clamp, Bounds_AreRoundedAndSaturate) {
+  auto clamp = [](OperandDataType type, webidl::Number least, webidl::Number greatest) {
+    return RunOne(OperatorKind::kClamp, {Vector(type, {0, 1, 2, 3, 4, 5})},
+                  webidl::ClampAttributes{least, greatest})
+        .Values();
+  };
+  EXPECT_EQ(clamp(OperandDataType::kInt32, 1.5, 3.5), (Values{2, 2, 2, 3, 4, 4}));
+  EXPECT_EQ(clamp(OperandDataType::kUint64, 0.6, 4.4), (Values{1, 1, 2, 3, 4, 4}));
+  EXPECT_EQ(clamp(OperandDataType::kUint8, int64_t{-3}, int64_t{-1}), (Values{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(clamp(OperandDataType::kInt8, int64_t{3}, uint64_t{1} << 63),
+            (Values{3, 3, 3, 3, 4, 5}));
 }
 
 TEST(Unary, CountsThatFillNoWord_WriteNothingElse) {

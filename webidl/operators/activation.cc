@@ -13,15 +13,11 @@ Result<Descriptors> InferSoftmax(const OperatorArguments& arguments) {
 
 // The draft swaps the defaults (Infinity for a missing minimum); an absent bound does not bind.
 Result<Descriptors> InferClamp(const OperatorArguments& arguments) {
-  const ClampAttributes& attributes = Attributes<ClampAttributes>(arguments);
-  if (attributes.min_value && attributes.max_value) {
-    const OperandDataType type = Operand(arguments, 0).data_type();
-    const Number min_value = CastNumber(*attributes.min_value, type);
-    const Number max_value = CastNumber(*attributes.max_value, type);
-    INVALID_CHECK(101, NumberLess(max_value, min_value),
-                  "minValue ({}) is greater than maxValue ({})", NumberToString(min_value),
-                  NumberToString(max_value));
-  }
+  const ClampBounds bounds =
+      CastBounds(Attributes<ClampAttributes>(arguments), Operand(arguments, 0).data_type());
+  INVALID_CHECK(101, NumberLess(bounds.greatest, bounds.least),
+                "minValue ({}) is greater than maxValue ({})", NumberToString(bounds.least),
+                NumberToString(bounds.greatest));
   return InferLikeInput(arguments);
 }
 

@@ -56,7 +56,10 @@ TEST(Clamp, OrderedBounds_KeepTypeAndShape) {
        {"float32[2]", clamp(1.0, 1.0), "float32[2]"},
        {"float32[2]", clamp(-INFINITY, INFINITY), "float32[2]"},
        {"float32[2]", clamp(2.0, 1.0), "minValue (2) is greater than maxValue (1)"},
+       // NaN does not bind.
        {"float32[2]", clamp(NAN, 1.0), "float32[2]"},
+       {"int8[2]", clamp(NAN, -2.0), "int8[2]"},
+       {"uint8[2]", clamp(2.0, NAN), "uint8[2]"},
        // Equal once cast to the type.
        {"float16[2]", clamp(1.0001, 1.0), "float16[2]"},
        {"float32[2]", clamp(1.0001, 1.0),
