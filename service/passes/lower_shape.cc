@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
+#include <variant>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/piece_copy.h"
 #include "service/passes/region_copy.h"
+#include "webidl/number.h"
 
 namespace webnnd::service {
 namespace {
@@ -53,36 +54,14 @@ uint32_t HalfBits(double value) {
   return sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13);
 }
 
-// The bits of a number as an element of `type`, saturated.
+// The bits of a number as an element of `type`.
 uint64_t ElementBits(const webidl::Number& number, OperandDataType type) {
-  double value = std::visit([](auto v) { return static_cast<double>(v); }, number);
-  switch (type) {
-    case OperandDataType::kFloat32:
-      return FloatBits(value);
-    case OperandDataType::kFloat16:
-      return HalfBits(value);
-    case OperandDataType::kInt64:
-    case OperandDataType::kUint64:
-      if (!std::holds_alternative<double>(number)) {
-        return std::visit([](auto v) { return static_cast<uint64_t>(v); }, number);
-      }
-      break;
-    default:
-      break;
+  const webidl::Number cast = webidl::CastNumber(number, type);
+  if (const auto* real = std::get_if<double>(&cast)) {
+    return type == OperandDataType::kFloat16 ? HalfBits(*real) : FloatBits(*real);
   }
-  if (std::isnan(value)) return 0;
-  uint32_t bits = webidl::BitsPerElement(type);
-  bool is_signed = type == OperandDataType::kInt64 || type == OperandDataType::kInt32 ||
-                   type == OperandDataType::kInt8 || type == OperandDataType::kInt4;
-  if (is_signed) {
-    int64_t greatest = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
-    if (value >= static_cast<double>(greatest)) return static_cast<uint64_t>(greatest);
-    if (value <= -static_cast<double>(greatest) - 1) return static_cast<uint64_t>(-greatest - 1);
-    return static_cast<uint64_t>(static_cast<int64_t>(value));
-  }
-  uint64_t greatest = ~uint64_t{0} >> (64 - bits);
-  if (value >= static_cast<double>(greatest)) return greatest;
-  return value <= 0 ? 0 : static_cast<uint64_t>(value);
+  if (const auto* integer = std::get_if<int64_t>(&cast)) return static_cast<uint64_t>(*integer);
+  return std::get<uint64_t>(cast);
 }
 
 }  // namespace

@@ -216,8 +216,7 @@ void MakePad(CaseMaker& maker) {
 void EvaluatePad(const Arguments& arguments, std::span<Array> results) {
   const auto& attributes = std::get<webidl::PadAttributes>(arguments.attributes);
   const Array& operand = *arguments.operands[0];
-  const long double value =
-      std::visit([](auto v) { return static_cast<long double>(v); }, attributes.value);
+  const long double value = CastTo(operand.type(), attributes.value);
   for (uint64_t i = 0; i < results[0].size(); ++i) {
     Position at = Unravel(i, results[0].shape());
     bool inside = true;
@@ -236,8 +235,7 @@ void EvaluatePad(const Arguments& arguments, std::span<Array> results) {
       }
       at[d] = static_cast<uint32_t>(from);
     }
-    results[0].values[i] =
-        inside ? operand.values[Ravel(at, operand.shape())] : RoundTo(operand.type(), value);
+    results[0].values[i] = inside ? operand.values[Ravel(at, operand.shape())] : value;
   }
 }
 

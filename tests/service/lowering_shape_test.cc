@@ -2,6 +2,7 @@
 // the host side of their lowering.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -509,6 +510,23 @@ TEST(Pad, Constants_SurroundUnalignedRows) {
       ASSERT_EQ(padded[e], inside ? values[(y - 1) * 61 + x - 2] : 5) << e;
     }
   }
+}
+
+// The value is cast as the draft casts numbers: to the nearest, ties to even, within the type.
+TEST(Pad, Value_IsCastToTheType) {
+  const auto border = [](OperandDataType type, webidl::Number value) {
+    return RunOne(OperatorKind::kPad, {HostTensor::Create(type, {1}, {1})},
+                  webidl::PadAttributes{{0}, {1}, webidl::PaddingMode::kConstant, value})
+        .Values()[1];
+  };
+  EXPECT_EQ(border(OperandDataType::kInt32, 2.7), 3);
+  EXPECT_EQ(border(OperandDataType::kUint32, 2.5), 2);
+  EXPECT_EQ(border(OperandDataType::kInt8, -1e30), -128);
+  EXPECT_EQ(border(OperandDataType::kUint64, int64_t{-1}), 0);
+  EXPECT_EQ(border(OperandDataType::kInt64, ~uint64_t{0}), 0x7fffffffffffffffL);
+  EXPECT_EQ(border(OperandDataType::kInt64, std::nan("")), 0);
+  EXPECT_TRUE(std::isnan(border(OperandDataType::kFloat32, std::nan(""))));
+  EXPECT_EQ(border(OperandDataType::kFloat16, 65520.0), INFINITY);
 }
 
 // Borders around some dimensions of many, whose rows are quads or not.
