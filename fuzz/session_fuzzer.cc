@@ -11,7 +11,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <variant>
@@ -21,6 +20,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/quota.h"
 #include "fuzz/session_model.h"
 #include "fuzz/session_mutator.h"
 #include "fuzz/session_sequence.h"
@@ -35,8 +35,9 @@
 namespace webnnd::fuzz {
 namespace {
 
-// Enough for all that is worth making; more is over the quota.
-constexpr uint64_t kDeviceBytesMax = 1 << 20;
+// Enough for all that is worth making, and so little that sessions of few messages are over it.
+constexpr Quota kQuota = {
+    .device_bytes = 1 << 20, .contexts = 4, .tensors = 12, .graphs = 4, .bindings = 4};
 // Nothing here takes as long, a kernel's compilation on a busy machine included.
 constexpr int kAnswerMsMax = 60000;
 constexpr size_t kSmallPieceBytes = 5;
@@ -154,29 +155,24 @@ class Client {
           error->cause() != Cause::kOutOfMemory);
   }
 
-  static void Settle(std::multiset<uint64_t>& owed, ipc::Handle handle) {
+  void Settle(SessionModel::Owed& owed, ipc::Handle handle,
+              const std::optional<Error>& error) const {
     auto found = owed.find(handle.Pack());
     CHECK(found != owed.end());
+    const bool refused = found->second;
+    CHECK(!refused || error.has_value());
     owed.erase(found);
+    CheckError(error);
   }
 
   void Take(const ipc::Goodbye&) {
     CHECK(bad_ || MayLoseDevice());
     goodbye_ = true;
   }
-  void Take(const ipc::ContextCreated& m) {
-    Settle(model_.contexts, m.context);
-    CheckError(m.error);
-  }
+  void Take(const ipc::ContextCreated& m) { Settle(model_.contexts, m.context, m.error); }
   void Take(const ipc::ContextLost&) { CHECK(circumstances_.failing_call != 0); }
-  void Take(const ipc::TensorCreated& m) {
-    Settle(model_.tensors, m.tensor);
-    CheckError(m.error);
-  }
-  void Take(const ipc::GraphBuilt& m) {
-    Settle(model_.graphs, m.graph);
-    CheckError(m.error);
-  }
+  void Take(const ipc::TensorCreated& m) { Settle(model_.tensors, m.tensor, m.error); }
+  void Take(const ipc::GraphBuilt& m) { Settle(model_.graphs, m.graph, m.error); }
   void Take(const ipc::TensorRead& m) {
     CheckError(m.error);
     auto found = std::find_if(model_.reads.begin(), model_.reads.end(), [&](const auto& read) {
@@ -196,7 +192,7 @@ class Client {
   std::unique_ptr<ipc::Channel> channel_;
   ipc::FrameReader reader_;
   const Circumstances circumstances_;
-  SessionModel model_;
+  SessionModel model_{kQuota};
   bool bad_ = false;      // The protocol is broken.
   bool goodbye_ = false;  // The service has said so.
   bool ended_ = false;
@@ -221,7 +217,7 @@ void Run(const SessionSequence& sequence) {
   const uint64_t bytes_before = device->bytes_in_use();
   const Circumstances& circumstances = sequence.circumstances;
   {
-    service::InProcessHost host({.devices = {device}, .quota = {.device_bytes = kDeviceBytesMax}});
+    service::InProcessHost host({.devices = {device}, .quota = kQuota});
     auto channel = host.Connect();
     CHECK(channel.ok());
     Client client(std::move(*channel), circumstances);

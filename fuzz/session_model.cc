@@ -98,14 +98,14 @@ bool SessionModel::TakeHandles(ipc::ClientMessage& message) {
   return fine;
 }
 
+uint64_t SessionModel::CountOf(ObjectType type) const {
+  return static_cast<uint64_t>(std::count_if(
+      objects_.begin(), objects_.end(),
+      [type](const auto& item) { return item.second.type == type && item.second.alive; }));
+}
+
 bool SessionModel::Take(ipc::ClientMessage& message) {
   if (std::holds_alternative<ipc::Hello>(message)) return false;
-  if (std::holds_alternative<ipc::CreateContext>(message)) {
-    const auto live = std::count_if(objects_.begin(), objects_.end(), [](const auto& item) {
-      return item.second.type == ObjectType::kContext && item.second.alive;
-    });
-    if (live >= limits::kContextsPerSessionMax) return false;
-  }
   if (!TakeHandles(message)) return false;
   if (const ipc::Payload* payload = PayloadOf(message)) {
     if (!IsThere(*payload)) return false;
@@ -113,10 +113,19 @@ bool SessionModel::Take(ipc::ClientMessage& message) {
       sequence_max = std::max(sequence_max, in_arena->sequence);
     }
   }
-  if (auto* m = std::get_if<ipc::CreateContext>(&message)) contexts.insert(m->context.Pack());
-  if (auto* m = std::get_if<ipc::CreateTensor>(&message)) tensors.insert(m->tensor.Pack());
-  if (auto* m = std::get_if<ipc::CreateConstantTensor>(&message)) tensors.insert(m->tensor.Pack());
-  if (auto* m = std::get_if<ipc::Build>(&message)) graphs.insert(m->graph.Pack());
+  if (auto* m = std::get_if<ipc::CreateContext>(&message)) {
+    contexts.emplace(m->context.Pack(), CountOf(ObjectType::kContext) > quota_.contexts);
+  }
+  const bool too_many_tensors = CountOf(ObjectType::kTensor) > quota_.tensors;
+  if (auto* m = std::get_if<ipc::CreateTensor>(&message)) {
+    tensors.emplace(m->tensor.Pack(), too_many_tensors);
+  }
+  if (auto* m = std::get_if<ipc::CreateConstantTensor>(&message)) {
+    tensors.emplace(m->tensor.Pack(), too_many_tensors);
+  }
+  if (auto* m = std::get_if<ipc::Build>(&message)) {
+    graphs.emplace(m->graph.Pack(), CountOf(ObjectType::kGraph) > quota_.graphs);
+  }
   if (auto* m = std::get_if<ipc::ReadTensor>(&message)) {
     if (!IsThere(m->destination)) return false;
     reads.push_back({m->request, BytesMax(m->destination),

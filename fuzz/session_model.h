@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
+#include "base/quota.h"
 #include "ipc/messages.h"
 
 namespace webnnd::fuzz {
@@ -21,18 +21,21 @@ class SessionModel {
     bool alive = true;
   };
 
+  explicit SessionModel(const Quota& quota = {}) : quota_(quota) {}
+
   // Takes the next message. False where it breaks the protocol, which ends the session.
   bool Take(ipc::ClientMessage& message);
 
   // Everything that was made, by index; the last object of each.
   const std::map<uint32_t, Named>& objects() const { return objects_; }
 
-  // --- Answers that are owed
-  // ---------------------------------------------------------------------- Packed handles, or
-  // requests, each as often as it was asked for.
-  std::multiset<uint64_t> contexts;
-  std::multiset<uint64_t> tensors;
-  std::multiset<uint64_t> graphs;
+  // --- Answers that are owed --------------------------------------------------------------------
+  // Packed handles, and whether the object is over the quota: one that must be refused.
+  using Owed = std::map<uint64_t, bool>;
+  Owed contexts;
+  Owed tensors;
+  Owed graphs;
+  // Requests, each as often as it was asked for.
   struct Read {
     uint64_t request = 0;
     uint64_t bytes_max = 0;
@@ -47,7 +50,10 @@ class SessionModel {
  private:
   bool TakeHandles(ipc::ClientMessage& message);
   void Remove(Named& named);
+  // Of those that live, refused ones included.
+  uint64_t CountOf(ipc::ObjectType type) const;
 
+  Quota quota_;
   std::map<uint32_t, Named> objects_;
 };
 
