@@ -1,9 +1,12 @@
 """Checks what tools/fuzz says, without fuzzing."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -55,6 +58,28 @@ class FuzzToolTest(unittest.TestCase):
 
     def test_a_crash_among_the_seeds_is_no_figure(self):
         self.assertIn("before all of the corpus was read", self.progress((1, "==1==ERROR\n")))
+
+    # A fuzzer that finds something `findings` times, in runs of 10 executions each.
+    def runs(self, findings):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"""
+                echo '#1 INITED cov: 100 ft: 200 corp: 3/30b exec/s: 0 rss: 40Mb'
+                echo stat::number_of_executed_units: 10
+                echo > {folder}/$$; [ $(ls {folder} | wc -l) -gt {findings} ]"""
+            with contextlib.redirect_stderr(io.StringIO()):
+                return load().run_fuzzer(["sh", "-c", script], 100, os.environ)
+
+    def test_a_finding_does_not_end_it(self):
+        found, figures = self.runs(findings=2)
+        self.assertEqual(found, 2)
+        self.assertIn("30 executions", figures)
+        self.assertIn("found something 2 times", figures)
+        found, figures = self.runs(findings=0)
+        self.assertEqual(found, 0)
+        self.assertNotIn("found", figures)
+
+    def test_what_finds_something_at_once_is_not_run_for_ever(self):
+        self.assertEqual(self.runs(findings=1000)[0], load().FINDINGS_MAX)
 
 
 if __name__ == "__main__":
