@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace webnnd::webidl {
 namespace {
@@ -95,6 +96,18 @@ TEST(CastNumber, ToUnsigned_RoundsAndSaturates) {
   EXPECT_EQ(ToUnsigned(kUint64Max, OperandDataType::kUint64), kUint64Max);
   EXPECT_EQ(ToUnsigned(16.0, OperandDataType::kUint4), 15u);
   EXPECT_EQ(ToUnsigned(std::nan(""), OperandDataType::kUint4), 0u);
+}
+
+TEST(CastBounds, AbsentAndNan_DoNotBind) {
+  for (const std::optional<Number>& none : {std::optional<Number>(), std::optional<Number>(NAN)}) {
+    const ClampAttributes clamp{.min_value = none, .max_value = none};
+    const ClampBounds real = CastBounds(clamp, OperandDataType::kFloat16);
+    EXPECT_EQ(real.least, Number(-kInfinity));
+    EXPECT_EQ(real.greatest, Number(kInfinity));
+    const ClampBounds integer = CastBounds(clamp, OperandDataType::kInt64);
+    EXPECT_EQ(integer.least, Number(kInt64Min));
+    EXPECT_EQ(integer.greatest, Number(kInt64Max));
+  }
 }
 
 TEST(NumberLess, ComparesWithinAType) {
