@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -57,6 +58,8 @@ Binding::Use BindingImpl::UsePlan(const std::shared_ptr<const Plan>& plan) {
   if (!IsLike(*plan)) return Use::kOtherPlan;
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot].plan != plan && slots_[slot].token.use_count() > 1) continue;
+    // A count says nothing of what was read before it fell; the device has read this slot.
+    std::atomic_thread_fence(std::memory_order_acquire);
     if (slots_[slot].plan != plan) WriteSlot(slot, *plan);
     slots_[slot].plan = plan;
     current_ = slot;
