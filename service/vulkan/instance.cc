@@ -42,25 +42,30 @@ Function Load(VkInstance instance, const char* name) {
 }
 
 #ifdef WEBNND_SANITIZERS
-// Drivers lose what their globals point to when the loader unloads them with the last instance, and
-// LeakSanitizer blames whoever is running. So one instance stays for good.
-void KeepDriversLoaded() {
-  static const VkInstance kept = [] {
-    VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-    VkInstance instance = VK_NULL_HANDLE;
-    (void)vkCreateInstance(&info, nullptr, &instance);
-    return instance;
-  }();
-  (void)kept;
+// Drivers and layers lose what their globals point to when the loader unloads them with the last
+// instance: LeakSanitizer blames whoever is running, and ThreadSanitizer ends a program that
+// unloads what it suppresses. So one instance of each kind stays for good.
+VkInstance MakeInstanceToKeep(bool validation) {
+  VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  info.enabledLayerCount = validation ? 1 : 0;
+  info.ppEnabledLayerNames = &kValidationLayer;
+  VkInstance instance = VK_NULL_HANDLE;
+  (void)vkCreateInstance(&info, nullptr, &instance);
+  return instance;
+}
+void KeepLoaded(bool validation) {
+  [[maybe_unused]] static const VkInstance drivers = MakeInstanceToKeep(false);
+  if (!validation) return;
+  [[maybe_unused]] static const VkInstance layers = MakeInstanceToKeep(true);
 }
 #else
-void KeepDriversLoaded() {}
+void KeepLoaded(bool) {}
 #endif
 
 }  // namespace
 
 Result<std::shared_ptr<Instance>> Instance::Create(bool validation) {
-  KeepDriversLoaded();
+  KeepLoaded(validation);
   if (validation) {
     ASSIGN_OR_RETURN(bool present, HasLayer(kValidationLayer));
     if (!present) return NotSupportedError("the layer is not installed ({})", kValidationLayer);
