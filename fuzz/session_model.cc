@@ -104,6 +104,13 @@ uint64_t SessionModel::CountOf(ObjectType type) const {
       [type](const auto& item) { return item.second.type == type && item.second.alive; }));
 }
 
+bool SessionModel::OwesNothing() const {
+  return contexts.empty() && tensors.empty() && graphs.empty() &&
+         std::all_of(reads.begin(), reads.end(), [](const auto& item) {
+           return item.second.answered == item.second.sent.size();
+         });
+}
+
 bool SessionModel::Take(ipc::ClientMessage& message) {
   if (std::holds_alternative<ipc::Hello>(message)) return false;
   if (!TakeHandles(message)) return false;
@@ -128,8 +135,8 @@ bool SessionModel::Take(ipc::ClientMessage& message) {
   }
   if (auto* m = std::get_if<ipc::ReadTensor>(&message)) {
     if (!IsThere(m->destination)) return false;
-    reads.push_back({m->request, BytesMax(m->destination),
-                     std::holds_alternative<ipc::InlineDestination>(m->destination)});
+    reads[m->request].sent.push_back(
+        {BytesMax(m->destination), std::holds_alternative<ipc::InlineDestination>(m->destination)});
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #ifndef WEBNND_FUZZ_SESSION_MODEL_H_
 #define WEBNND_FUZZ_SESSION_MODEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -35,17 +36,18 @@ class SessionModel {
   Owed contexts;
   Owed tensors;
   Owed graphs;
-  // Requests, each as often as it was asked for.
   struct Read {
-    uint64_t request = 0;
     uint64_t bytes_max = 0;
     bool in_message = false;
   };
-  std::vector<Read> reads;
+  // By request. A client that gives two the same number cannot tell which of them an answer is of.
+  struct Reads {
+    std::vector<Read> sent;
+    size_t answered = 0;
+  };
+  std::map<uint64_t, Reads> reads;
   uint64_t sequence_max = 0;  // Of payloads in the arena.
-  bool OwesNothing() const {
-    return contexts.empty() && tensors.empty() && graphs.empty() && reads.empty();
-  }
+  bool OwesNothing() const;
 
  private:
   bool TakeHandles(ipc::ClientMessage& message);
