@@ -18,12 +18,11 @@
 // divided; 8 and on those of the rotation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 #define ROTATION_FIRST_CONSTANT 8
 #include "attention.glsl"
 #include "math.glsl"
 #include "rotation.glsl"
+#include "subgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kHasStart = 0u;
@@ -269,7 +268,7 @@ void FindKeys(inout Tile tile) {
 // Blocks of keys that the teams of a subgroup, which stay together, go through.
 uint CountBlocks(Tile tile) {
   uint blocks = (tile.end - tile.begin + kKeysPerBlock - 1u) / kKeysPerBlock;
-  for (uint bit = kTeam; bit < gl_SubgroupSize; bit <<= 1) {
+  for (uint bit = kTeam; bit < SUBGROUP_SIZE; bit <<= 1) {
     blocks = max(blocks, subgroupShuffleXor(blocks, bit));
   }
   return blocks;
@@ -299,7 +298,7 @@ Tile FindTile(uint number, uint tiles) {
 void main() {
   uint tiles = (P(0) + kLines - 1u) / kLines;
   uint count = P(1) * tiles * P(7);
-  uint teams = gl_SubgroupSize / kTeam;
+  uint teams = SUBGROUP_SIZE / kTeam;
   uint step = gl_NumWorkGroups.x * gl_NumSubgroups * teams;
   // It starts with a number that the host does not know: drivers compile anew for loops that are of
   // fixed length, and pipelines are warmed without any work.

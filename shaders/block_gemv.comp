@@ -19,11 +19,10 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "tensor.glsl"
 
 #include "math.glsl"
+#include "subgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kWeightType = 0u;
@@ -142,7 +141,7 @@ float SumOf(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 
 SharedX LoadX(uint shared_index) {
   SharedX x;
-  if (gl_SubgroupSize >= kSharers) {
+  if (SUBGROUP_SIZE >= kSharers) {
     vec4 own = LOAD_FOUR(1, shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
     x.own = own * kPlaceScales;
     const float share = SumOf(own);
@@ -160,7 +159,7 @@ SharedX LoadX(uint shared_index) {
 // Elements 4 * i to 4 * i + 3 of those shared.
 vec4 GetFour(SharedX x, uint shared_index, uint i) {
   // Narrower subgroups cannot share.
-  if (gl_SubgroupSize < kSharers) return LOAD_FOUR(1, shared_index * kSharers + i) * kPlaceScales;
+  if (SUBGROUP_SIZE < kSharers) return LOAD_FOUR(1, shared_index * kSharers + i) * kPlaceScales;
   return vec4(subgroupShuffle(x.own.x, i), subgroupShuffle(x.own.y, i),
               subgroupShuffle(x.own.z, i), subgroupShuffle(x.own.w, i));
 }

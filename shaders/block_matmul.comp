@@ -12,9 +12,9 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "tensor.glsl"
+
+#include "subgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kWeightType = 0u;
@@ -77,7 +77,7 @@ void AddStep(Tile tile, uint k, uvec2 words[kColumns], int zero_points[kColumns]
              inout Sums sums, inout float x_sums[ROWS]) {
   float x[ROWS];
   float placed[ROWS];
-  if (gl_SubgroupSize >= kStep) {
+  if (SUBGROUP_SIZE >= kStep) {
     x = LoadShares(tile, k);
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
       placed[i] = x[i] * PlaceScale(gl_SubgroupInvocationID & (kStep - 1u));
@@ -91,7 +91,7 @@ void AddStep(Tile tile, uint k, uvec2 words[kColumns], int zero_points[kColumns]
     }
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
       float shared_x;
-      if (gl_SubgroupSize >= kStep) {
+      if (SUBGROUP_SIZE >= kStep) {
         shared_x = subgroupShuffle(placed[i], s);
       } else {  // Narrower subgroups cannot share a load of eight.
         float whole = LOAD(1, kType, tile.rows[i] + k + s);
@@ -107,7 +107,7 @@ void AddStep(Tile tile, uint k, uvec2 words[kColumns], int zero_points[kColumns]
 
 // The sum of eight neighbours' values: of what LoadShares gave them.
 float SumOfShares(float share) {
-  if (gl_SubgroupSize < kStep) return share;
+  if (SUBGROUP_SIZE < kStep) return share;
   float sum = 0.0;
   [[unroll]] for (uint s = 0u; s < kStep; ++s) sum += subgroupShuffle(share, s);
   return sum;

@@ -13,11 +13,10 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
 #include "tensor.glsl"
 
 #include "math.glsl"
+#include "subgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kAddends = 0u;
@@ -149,13 +148,13 @@ void AddLastSteps(uint first_matrix, uint k, inout Rows rows) {
 }
 
 void AddRows(uint first_matrix, inout Rows rows) {
-  const uint whole = P(0) / gl_SubgroupSize * gl_SubgroupSize;
-  for (uint k = 0u; k < whole; k += gl_SubgroupSize) {
+  const uint whole = P(0) / SUBGROUP_SIZE * SUBGROUP_SIZE;
+  for (uint k = 0u; k < whole; k += SUBGROUP_SIZE) {
     Elements x = DecodeQuad(LOAD_QUAD(1, k + gl_SubgroupInvocationID));
     AddSteps(first_matrix, x, k, rows);
   }
   // Once at most; drivers that run both sides of a branch skip loops.
-  for (uint k = whole; k < P(0); k += gl_SubgroupSize) AddLastSteps(first_matrix, k, rows);
+  for (uint k = whole; k < P(0); k += SUBGROUP_SIZE) AddLastSteps(first_matrix, k, rows);
 }
 
 // The sums over all invocations of the subgroup: of stream i modulo 8 in invocation i. Neighbours
@@ -169,14 +168,14 @@ float TransposedSums(float sums[kStreams]) {
       sums[i] = kept + subgroupShuffleXor(given, step);
     }
   }
-  for (uint step = kStreams; step < gl_SubgroupSize; step *= 2u) {
+  for (uint step = kStreams; step < SUBGROUP_SIZE; step *= 2u) {
     sums[0] += subgroupShuffleXor(sums[0], step);
   }
   return sums[0];
 }
 
 float SumOverSubgroup(float value) {
-  for (uint step = 1u; step < gl_SubgroupSize; step *= 2u) value += subgroupShuffleXor(value, step);
+  for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) value += subgroupShuffleXor(value, step);
   return value;
 }
 
@@ -208,7 +207,7 @@ void StoreSum(uint matrix, uint stream, uint first_row, uint distance, float sum
 
 void StoreRows(uint matrix, uint first_row, uint distance, Rows rows) {
   const uint lane = gl_SubgroupInvocationID;
-  if (gl_SubgroupSize >= kStreams) {
+  if (SUBGROUP_SIZE >= kStreams) {
     float sum = TransposedSums(rows.sums);
     float up = subgroupShuffleXor(sum, kStreamsEach & (kStreams - 1u));
     StoreSum(matrix, lane, first_row, distance, sum, up);

@@ -151,7 +151,7 @@ void StoreFour(Tile tile, uint m, uint n, vec4 values) {
 void ComputeTile(Tile tile) {
   Sums sums = ZeroSums();
   // Narrower subgroups cannot share a block.
-  if (gl_SubgroupSize >= kBlock) {
+  if (SUBGROUP_SIZE >= kBlock) {
     AddAllInBlocks(tile, sums);
   } else {
     AddAllOneByOne(tile, sums);

@@ -11,8 +11,7 @@
 #define WEBNND_SHADERS_PRODUCT_GLSL_
 
 #extension GL_EXT_control_flow_attributes : require
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
+#include "subgroup.glsl"
 
 const uint kBlock = 8u;
 // Steps of b that load at once. Where each serves a single sum, keeping more costs more than it

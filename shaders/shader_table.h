@@ -15,7 +15,7 @@ namespace webnnd::shaders {
 enum class Variant : uint8_t { kStorageReads, kTexelReads };
 inline constexpr size_t kVariantCount = 2;
 
-// The specialisation constant that tells invocations of a subgroup (workgroup.glsl).
+// The specialisation constant that tells invocations of a subgroup (subgroup.glsl).
 inline constexpr uint32_t kSubgroupSizeConstant = 100;
 
 std::span<const uint32_t> Spirv(ShaderId id, Variant variant);

@@ -239,7 +239,7 @@ void StoreAlongM(Tile tile, Sums sums) {
 
 void ComputeTile(Tile tile) {
   Sums sums = ZeroSums();
-  if (gl_SubgroupSize >= kBlock) {
+  if (SUBGROUP_SIZE >= kBlock) {
     AddAllInBlocks(tile, sums);
   } else {
     AddAllOneByOne(tile, sums);

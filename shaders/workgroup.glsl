@@ -2,13 +2,9 @@
 #ifndef WEBNND_SHADERS_WORKGROUP_GLSL_
 #define WEBNND_SHADERS_WORKGROUP_GLSL_
 
-#extension GL_KHR_shader_subgroup_basic : require
-#extension GL_KHR_shader_subgroup_shuffle : require
-
 #include "tensor.glsl"
 
-// Invocations of every subgroup, or 0 where that is not certain.
-layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConstant of shader_table.h.
+#include "subgroup.glsl"
 
 // As STORE_ELEMENTS, but all invocations of a workgroup call COMPUTE_ELEMENT(e) together, which
 // gives each of them the raw bits; the first one writes.

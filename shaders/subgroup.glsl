@@ -1,0 +1,15 @@
+// Subgroups: how many invocations each has.
+#ifndef WEBNND_SHADERS_SUBGROUP_GLSL_
+#define WEBNND_SHADERS_SUBGROUP_GLSL_
+
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+
+// Of every subgroup, or 0 where that is not certain.
+layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConstant of shader_table.h.
+
+// In place of gl_SubgroupSize, of which llvmpipe does not know early enough that it never varies: it
+// runs both sides of an `if` on it, and selects by mask what the two leave.
+#define SUBGROUP_SIZE (kSubgroupSize != 0u ? kSubgroupSize : gl_SubgroupSize)
+
+#endif  // WEBNND_SHADERS_SUBGROUP_GLSL_
