@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "service/passes/block_gemv.h"
 #include "service/passes/fusion/patterns.h"
+#include "service/passes/fusion/product_candidate.h"
 #include "service/passes/gemv.h"
 
 namespace webnnd::service {
@@ -11,73 +11,14 @@ namespace {
 using webidl::OperatorKind;
 using webidl::Shape;
 
-// A product that a group may take: of rows of x with weights [N, K], or with blocks.
-struct Candidate {
-  const Node* node = nullptr;
-  ValueId weights = kNoValue;
-  ValueId scale = kNoValue;
-  ValueId zero_point = kNoValue;
-  ValueId bias = kNoValue;
-  ValueId result = kNoValue;
-  ValueId hidden = kNoValue;  // The product, where the bias is an operator of its own.
-};
-
-bool IsRow(const Shape& shape, uint32_t size) {
-  return !shape.empty() && shape.back() == size &&
-         std::all_of(shape.begin(), shape.end() - 1, [](uint32_t extent) { return extent == 1; });
-}
-
-// A product with a bias at most: no activation and no residual.
-bool IsPlain(const Node& node) {
-  if (const auto* epilogue = std::get_if<Epilogue>(&node.macro)) {
-    return !epilogue->activation && node.operands[3] == kNoValue;
-  }
-  return std::holds_alternative<std::monostate>(node.macro);
-}
-
-std::optional<Candidate> AsDense(const GraphIndex& index, const Node& node) {
-  if (node.kind != OperatorKind::kGemm || !IsPlain(node)) return std::nullopt;
-  const auto& attributes = std::get<webidl::GemmAttributes>(node.attributes);
-  if (attributes.a_transpose || !attributes.b_transpose || attributes.alpha != 1) {
-    return std::nullopt;
-  }
-  const Shape& weights = index.shape(node.operands[1]);
-  const ValueId bias = node.operands.size() > 2 ? node.operands[2] : kNoValue;
-  if (bias != kNoValue && (attributes.beta != 1 || !IsRow(index.shape(bias), weights[0]))) {
-    return std::nullopt;
-  }
-  const webidl::OperandDescriptor& result = index.descriptor(node.results[0]);
-  if (result.element_count() == 0 || !IsGemvDepth(result.data_type(), weights[1])) {
-    return std::nullopt;
-  }
-  return Candidate{
-      .node = &node, .weights = node.operands[1], .bias = bias, .result = node.results[0]};
-}
-
-std::optional<Candidate> AsBlocks(const GraphIndex& index, const Node& node) {
-  if (!std::holds_alternative<BlockMatmul>(node.macro)) return std::nullopt;
-  if (!IsBlockGemvWeight(index.descriptor(node.operands[1]))) return std::nullopt;
-  return Candidate{.node = &node,
-                   .weights = node.operands[1],
-                   .scale = node.operands[2],
-                   .zero_point = node.operands[3],
-                   .result = node.results[0]};
-}
-
-std::optional<Candidate> AsCandidate(const GraphIndex& index, const Node& node) {
-  if (node.results.empty()) return std::nullopt;
-  std::optional<Candidate> candidate = AsBlocks(index, node);
-  return candidate ? candidate : AsDense(index, node);
-}
-
 // The candidate that makes `value`.
-std::optional<Candidate> FindCandidate(const GraphIndex& index, ValueId value) {
+std::optional<ProductCandidate> FindCandidate(const GraphIndex& index, ValueId value) {
   const Node* node = index.Maker(value);
-  return node != nullptr ? AsCandidate(index, *node) : std::nullopt;
+  return node != nullptr ? AsProductCandidate(index, *node) : std::nullopt;
 }
 
 // Adds the bias that is all that uses the product.
-void TakeBias(const GraphIndex& index, Candidate& candidate) {
+void TakeBias(const GraphIndex& index, ProductCandidate& candidate) {
   if (candidate.bias != kNoValue || index.use_count(candidate.result) != 1) return;
   if (index.users(candidate.result).empty()) return;
   const Node* add = index.users(candidate.result)[0];
@@ -94,7 +35,7 @@ void TakeBias(const GraphIndex& index, Candidate& candidate) {
 }
 
 // Whether one kernel can compute both: same rows, of the same kind of weights.
-bool AreAlike(const GraphIndex& index, const Candidate& a, const Candidate& b) {
+bool AreAlike(const GraphIndex& index, const ProductCandidate& a, const ProductCandidate& b) {
   const webidl::OperandDescriptor& a_x = index.descriptor(a.node->operands[0]);
   const webidl::OperandDescriptor& b_x = index.descriptor(b.node->operands[0]);
   const webidl::OperandDescriptor& a_weights = index.descriptor(a.weights);
@@ -107,9 +48,10 @@ bool AreAlike(const GraphIndex& index, const Candidate& a, const Candidate& b) {
 }
 
 // All candidates like `candidate`, with itself, in the order of the graph.
-std::vector<Candidate> ListAlike(const GraphIndex& index, const Candidate& candidate) {
+std::vector<ProductCandidate> ListAlike(const GraphIndex& index,
+                                        const ProductCandidate& candidate) {
   std::vector<ValueId> waiting = {index.SkipReshapes(candidate.node->operands[0])};
-  std::vector<Candidate> found;
+  std::vector<ProductCandidate> found;
   while (!waiting.empty()) {
     const ValueId x = waiting.back();
     waiting.pop_back();
@@ -118,23 +60,19 @@ std::vector<Candidate> ListAlike(const GraphIndex& index, const Candidate& candi
         waiting.push_back(user->results[0]);
         continue;
       }
-      std::optional<Candidate> other = AsCandidate(index, *user);
+      std::optional<ProductCandidate> other = AsProductCandidate(index, *user);
       if (other && user->operands[0] == x && AreAlike(index, candidate, *other)) {
         found.push_back(*std::move(other));
       }
     }
   }
-  auto before = [](const Candidate& a, const Candidate& b) { return a.node < b.node; };
-  auto same = [](const Candidate& a, const Candidate& b) { return a.node == b.node; };
+  auto before = [](const ProductCandidate& a, const ProductCandidate& b) {
+    return a.node < b.node;
+  };
+  auto same = [](const ProductCandidate& a, const ProductCandidate& b) { return a.node == b.node; };
   std::sort(found.begin(), found.end(), before);
   found.erase(std::unique(found.begin(), found.end(), same), found.end());
   return found;
-}
-
-void AppendOperands(const Candidate& candidate, Node& node) {
-  for (ValueId value : {candidate.weights, candidate.scale, candidate.zero_point, candidate.bias}) {
-    node.operands.push_back(value);
-  }
 }
 
 // silu(gate) as gate * sigmoid(gate).
@@ -162,8 +100,8 @@ std::optional<Match> MatchGatedMatmul(const GraphIndex& index, const Node& last)
   for (int i : {0, 1}) {
     std::optional<Silu> silu = MatchSilu(index, last.operands[i]);
     if (!silu) continue;
-    std::optional<Candidate> gate = FindCandidate(index, silu->gate);
-    std::optional<Candidate> up = FindCandidate(index, last.operands[1 - i]);
+    std::optional<ProductCandidate> gate = FindCandidate(index, silu->gate);
+    std::optional<ProductCandidate> up = FindCandidate(index, last.operands[1 - i]);
     if (!gate || !up || gate->node == up->node || !AreAlike(index, *gate, *up)) continue;
     if (gate->bias != kNoValue || up->bias != kNoValue) continue;
     // Otherwise one of them is broadcast.
@@ -172,8 +110,8 @@ std::optional<Match> MatchGatedMatmul(const GraphIndex& index, const Node& last)
     match.node = last;
     match.node.macro = MatmulGroup{.by_block = gate->scale != kNoValue, .gated = true};
     match.node.operands = {gate->node->operands[0]};
-    AppendOperands(*gate, match.node);
-    AppendOperands(*up, match.node);
+    AppendProduct(*gate, match.node);
+    AppendProduct(*up, match.node);
     match.hidden = {gate->result, silu->sigmoid, last.operands[i], up->result};
     return match;
   }
@@ -181,9 +119,9 @@ std::optional<Match> MatchGatedMatmul(const GraphIndex& index, const Node& last)
 }
 
 std::optional<Match> MatchMatmulGroup(const GraphIndex& index, const Node& first) {
-  std::optional<Candidate> candidate = AsCandidate(index, first);
+  std::optional<ProductCandidate> candidate = AsProductCandidate(index, first);
   if (!candidate) return std::nullopt;
-  std::vector<Candidate> alike = ListAlike(index, *candidate);
+  std::vector<ProductCandidate> alike = ListAlike(index, *candidate);
   const auto at = static_cast<size_t>(
       std::find_if(alike.begin(), alike.end(), [&](auto& a) { return a.node == &first; }) -
       alike.begin());
@@ -198,7 +136,7 @@ std::optional<Match> MatchMatmulGroup(const GraphIndex& index, const Node& first
   bool has_bias = false;
   for (size_t i = at; i < end; ++i) {
     TakeBias(index, alike[i]);
-    AppendOperands(alike[i], match.node);
+    AppendProduct(alike[i], match.node);
     match.node.results.push_back(alike[i].result);
     if (alike[i].hidden != kNoValue) match.hidden.push_back(alike[i].hidden);
     has_bias = has_bias || alike[i].hidden != kNoValue;

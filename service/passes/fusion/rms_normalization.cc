@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "service/passes/fusion/patterns.h"
+#include "service/passes/fusion/product_candidate.h"
 
 namespace webnnd::service {
 namespace {
@@ -23,12 +24,6 @@ std::optional<std::pair<ValueId, ValueId>> Distinguish(const Node& node, const P
 bool IsLastAxis(const webidl::ReduceAttributes& attributes, uint32_t rank) {
   return attributes.keep_dimensions && attributes.axes && attributes.axes->size() == 1 &&
          attributes.axes->front() + 1 == rank;
-}
-
-// Whether `value` has one element for each element of a row of `size`.
-bool IsRow(const Shape& shape, uint32_t size) {
-  return !shape.empty() && shape.back() == size &&
-         std::all_of(shape.begin(), shape.end() - 1, [](uint32_t extent) { return extent == 1; });
 }
 
 // x of x * x, or of x to the power of 2.
