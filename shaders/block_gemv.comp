@@ -2,7 +2,8 @@
 // + addend[n] for each of up to MATRICES weights w of 4 bits that share x; with -DGATED=1
 // result[m, n] = silu(gate[m, n]) * up[m, n] of the two products. Slots: 1 x; from 2 on w, scale,
 // zero point, addend (x again where there is none) and result of each matrix in turn, the gate
-// before up. Sums are float32.
+// before up. Sums are float32. Where it normalizes the one row of x (see gemv.comp), the
+// gain follows; of a group it takes the place of the third addend.
 //
 // An invocation computes every eighth of some rows of w, for one row of x. Neighbours need the same
 // elements of x, so each loads four of 32, and gets the others by shuffle. Weights are taken from
@@ -12,10 +13,10 @@
 // [rows / 64, blocks in a row, 8, 8], every eighth row in the last dimension: all of an
 // invocation's rows with a load or two.
 //
-// Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; from
+// Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; 3 epsilon; from
 // uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend
 // and result; 2 of w and zero point; 3 bit j: whether matrix j has an addend; 4 whether scales and
-// zero points come by tiles.
+// zero points come by tiles; 5 whether it normalizes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -28,6 +29,7 @@ layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kWeightType = 0u;
 layout(constant_id = 3) const uint kAddends = 0u;
 layout(constant_id = 4) const uint kByTiles = 0u;
+layout(constant_id = 5) const uint kNormalizes = 0u;
 
 #define DECLARE_WEIGHTS(weights, scale, zero_point) \
   READ_SLOT(weights)                                \
@@ -50,6 +52,16 @@ WRITE_SLOT(11)
 DECLARE_WEIGHTS(12, 13, 14)
 READ_SLOT(15)
 WRITE_SLOT(16)
+READ_SLOT_WIDE(15)
+#define LOAD_GAIN(i) LOAD_FOUR(15, i)
+#elif MATRICES > 1
+READ_SLOT(10)
+READ_SLOT_WIDE(10)
+#define LOAD_GAIN(i) LOAD_FOUR(10, i)
+#else
+READ_SLOT(7)
+READ_SLOT_WIDE(7)
+#define LOAD_GAIN(i) LOAD_FOUR(7, i)
 #endif
 
 // Declares Name(matrix, i), which accesses the slot of a matrix. Which one is known at compile time
@@ -139,10 +151,17 @@ const vec4 kPlaceScales = vec4(1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0);
 
 float SumOf(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 
+// Elements 4 * i to 4 * i + 3 of x.
+vec4 LoadFourOfX(uint i) {
+  vec4 x = LOAD_FOUR(1, i);
+  if (kNormalizes != 0u) x *= LOAD_GAIN(i);
+  return x;
+}
+
 SharedX LoadX(uint shared_index) {
   SharedX x;
   if (SUBGROUP_SIZE >= kSharers) {
-    vec4 own = LOAD_FOUR(1, shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
+    vec4 own = LoadFourOfX(shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
     x.own = own * kPlaceScales;
     const float share = SumOf(own);
     x.sum = 0.0;
@@ -151,7 +170,7 @@ SharedX LoadX(uint shared_index) {
   } else {
     x.own = vec4(0.0);
     x.sum = 0.0;
-    for (uint i = 0u; i < kSharers; ++i) x.sum += SumOf(LOAD_FOUR(1, shared_index * kSharers + i));
+    for (uint i = 0u; i < kSharers; ++i) x.sum += SumOf(LoadFourOfX(shared_index * kSharers + i));
   }
   return x;
 }
@@ -159,7 +178,7 @@ SharedX LoadX(uint shared_index) {
 // Elements 4 * i to 4 * i + 3 of those shared.
 vec4 GetFour(SharedX x, uint shared_index, uint i) {
   // Narrower subgroups cannot share.
-  if (SUBGROUP_SIZE < kSharers) return LOAD_FOUR(1, shared_index * kSharers + i) * kPlaceScales;
+  if (SUBGROUP_SIZE < kSharers) return LoadFourOfX(shared_index * kSharers + i) * kPlaceScales;
   return vec4(subgroupShuffle(x.own.x, i), subgroupShuffle(x.own.y, i),
               subgroupShuffle(x.own.z, i), subgroupShuffle(x.own.w, i));
 }
@@ -250,13 +269,28 @@ void AddLoad(uint first_matrix, uint load, inout Rows rows) {
 
 float Silu(float x) { return x * Sigmoid(x); }
 
-void StoreRows(uint matrix, uint row_of_x, uint first_row, Rows rows) {
+// What sums are multiplied by.
+float FindScale() {
+  if (kNormalizes == 0u) return 1.0;
+  const uint fours = (P(0) << P(1)) * kSharers;
+  vec4 squares = vec4(0.0);
+  // Those who have nothing left load again what is at the start.
+  for (uint i = UNKNOWN_ZERO; i < fours; i += SUBGROUP_SIZE) {
+    const bool inside = i + gl_SubgroupInvocationID < fours;
+    vec4 x = LOAD_FOUR(1, inside ? i + gl_SubgroupInvocationID : 0u);
+    squares += inside ? x * x : vec4(0.0);
+  }
+  const float mean = SumOverSubgroup(SumOf(squares)) / float(4u * fours);
+  return 1.0 / sqrt(mean + uintBitsToFloat(P(3)));
+}
+
+void StoreRows(uint matrix, uint row_of_x, uint first_row, float scale, Rows rows) {
   const uint rows_of_matrix = P(4u * matrix + 4u);
   [[unroll]] for (uint r = 0u; r < kRowsEach; ++r) {
     const uint row = first_row + 8u * r;
-    float value = rows.sums[r];
+    float value = scale * rows.sums[r];
 #if GATED
-    value = Silu(value) * rows.sums[kRowsEach + r];
+    value = Silu(value) * (scale * rows.sums[kRowsEach + r]);
 #endif
     if (row < rows_of_matrix) {
       if ((kAddends & (1u << matrix)) != 0u) value += LoadAddend(matrix, row);
@@ -265,7 +299,7 @@ void StoreRows(uint matrix, uint row_of_x, uint first_row, Rows rows) {
   }
 }
 
-void ComputeRows(uint matrix, uint row_of_x, uint first_row) {
+void ComputeRows(uint matrix, uint row_of_x, uint first_row, float scale) {
   const uint blocks = P(0);
   const uint loads = blocks << P(1);
   const uint last_row = P(4u * matrix + 4u) - 1u;
@@ -279,7 +313,7 @@ void ComputeRows(uint matrix, uint row_of_x, uint first_row) {
     rows.sums[r] = 0.0;
   }
   for (uint load = UNKNOWN_ZERO; load < loads; ++load) AddLoad(matrix, load, rows);
-  StoreRows(matrix, row_of_x, first_row, rows);
+  StoreRows(matrix, row_of_x, first_row, scale, rows);
 }
 
 uint RowsOfTile() { return kRowsEach * gl_WorkGroupSize.x; }
@@ -289,7 +323,7 @@ uint CountTiles(uint matrix) {
 }
 
 // The tiles of one matrix among those of this workgroup; `tiles_before` are those of others.
-void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles) {
+void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles, float scale) {
   const uint end = min(max(tiles.y, tiles_before) - tiles_before, CountTiles(matrix));
   // All invocations of a subgroup stay in the loop together: they share their loads.
   for (uint tile = max(tiles.x, tiles_before) - tiles_before; tile < end; ++tile) {
@@ -298,7 +332,7 @@ void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles) {
     uint row_of_x = tile - tile_of_rows * P(2);
     // Eights of invocations compute rows of which every eighth is one invocation's.
     const uint eight = tile_of_rows * gl_WorkGroupSize.x + (gl_LocalInvocationID.x & ~7u);
-    ComputeRows(matrix, row_of_x, eight * kRowsEach + (gl_LocalInvocationID.x & 7u));
+    ComputeRows(matrix, row_of_x, eight * kRowsEach + (gl_LocalInvocationID.x & 7u), scale);
   }
 }
 
@@ -312,14 +346,15 @@ uvec2 TilesOfWorkgroup(uint count) {
 }
 
 void main() {
+  const float scale = FindScale();
 #if MATRICES > 2
   const uint before = CountTiles(0u);
   const uint before_last = before + CountTiles(1u);
   const uvec2 tiles = TilesOfWorkgroup(before_last + CountTiles(2u));
-  ComputeMatrix(0u, 0u, tiles);
-  ComputeMatrix(1u, before, tiles);
-  ComputeMatrix(2u, before_last, tiles);
+  ComputeMatrix(0u, 0u, tiles, scale);
+  ComputeMatrix(1u, before, tiles, scale);
+  ComputeMatrix(2u, before_last, tiles, scale);
 #else
-  ComputeMatrix(0u, 0u, TilesOfWorkgroup(CountTiles(0u)));
+  ComputeMatrix(0u, 0u, TilesOfWorkgroup(CountTiles(0u)), scale);
 #endif
 }

@@ -1,15 +1,19 @@
 // result[n] = alpha * sum over k of x[k] * w[n, k] + beta * addend[n], for each of up to MATRICES
 // weights w that share x; with -DGATED=1 result[n] = silu(gate[n]) * up[n] of the two products.
 // Slots: 1 x; from 2 on w, addend (x again where there is none) and result of each matrix in turn,
-// the gate before up. Sums are float32.
+// the gate before up; and the gain. Sums are float32.
+//
+// Where it normalizes, x is first divided by sqrt(mean(x * x) + epsilon) and multiplied by the gain
+// (RmsNormalization of service/graph/macro.h): each subgroup finds the divisor for itself, which is
+// less work than a kernel of its own is to start, and divides sums, not elements.
 //
 // A kernel that reads each weight once waits for memory. So the invocations of a subgroup lie
 // along k and load 16 bytes each, and a subgroup reads from kStreams places, each of which goes on
 // from row to row through a stretch of memory, which is what prefetchers see.
 //
-// Parameters: 0 loads of 16 bytes in x, and in a row of w; 1 alpha; 2 beta; from uvec4 1 on for each
-// matrix: rows of w, stride of the addend. Specialisation constants: 1 data type; 2 bit j: whether
-// matrix j has an addend.
+// Parameters: 0 loads of 16 bytes in x, and in a row of w; 1 alpha; 2 beta; 3 epsilon; from uvec4 1 on
+// for each matrix: rows of w, stride of the addend. Specialisation constants: 1 data type; 2 bit j:
+// whether matrix j has an addend; 3 whether it normalizes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,6 +24,7 @@
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kAddends = 0u;
+layout(constant_id = 3) const uint kNormalizes = 0u;
 
 #define DECLARE_MATRIX(weights, addend, result) \
   READ_SLOT(weights)                            \
@@ -33,9 +38,19 @@ DECLARE_MATRIX(2, 3, 4)
 #if GATED
 READ_SLOT(5)
 READ_SLOT_WIDE(5)
+READ_SLOT(6)
+READ_SLOT_WIDE(6)
+#define LOAD_GAIN(quad) LOAD_QUAD(6, quad)
 #elif MATRICES == 3
 DECLARE_MATRIX(5, 6, 7)
 DECLARE_MATRIX(8, 9, 10)
+READ_SLOT(11)
+READ_SLOT_WIDE(11)
+#define LOAD_GAIN(quad) LOAD_QUAD(11, quad)
+#else
+READ_SLOT(5)
+READ_SLOT_WIDE(5)
+#define LOAD_GAIN(quad) LOAD_QUAD(5, quad)
 #endif
 
 // `matrix` is known at compile time here and below: only one of these loads remains.
@@ -90,6 +105,15 @@ Elements DecodeQuad(uvec4 quad) {
   return elements;
 }
 
+Elements LoadX(uint quad) {
+  Elements x = DecodeQuad(LOAD_QUAD(1, quad));
+  if (kNormalizes != 0u) {
+    Elements gain = DecodeQuad(LOAD_GAIN(quad));
+    [[unroll]] for (uint i = 0u; i < 2u; ++i) x.of[i] *= gain.of[i];
+  }
+  return x;
+}
+
 float AddProducts(Elements a, Elements b, float sum) {
   [[unroll]] for (uint i = 0u; i < 4u; ++i) sum = fma(a.of[0][i], b.of[0][i], sum);
   if (kType == kFloat16) {
@@ -138,7 +162,7 @@ void AddSteps(uint first_matrix, Elements x, uint k, inout Rows rows) {
 void AddLastSteps(uint first_matrix, uint k, inout Rows rows) {
   const uint lane = gl_SubgroupInvocationID;
   const bool inside = k + lane < P(0);
-  Elements x = DecodeQuad(LOAD_QUAD(1, inside ? k + lane : 0u));
+  Elements x = LoadX(inside ? k + lane : 0u);
   [[unroll]] for (uint i = 0u; i < kStreams; ++i) {
     uint at = inside ? rows.quads[i] + k : rows.quads[i] - lane;
     Elements w = DecodeQuad(LoadWeights(MatrixOf(first_matrix, i), at));
@@ -149,12 +173,12 @@ void AddLastSteps(uint first_matrix, uint k, inout Rows rows) {
 
 void AddRows(uint first_matrix, inout Rows rows) {
   const uint whole = P(0) / SUBGROUP_SIZE * SUBGROUP_SIZE;
-  for (uint k = 0u; k < whole; k += SUBGROUP_SIZE) {
-    Elements x = DecodeQuad(LOAD_QUAD(1, k + gl_SubgroupInvocationID));
+  for (uint k = UNKNOWN_ZERO; k < whole; k += SUBGROUP_SIZE) {
+    Elements x = LoadX(k + gl_SubgroupInvocationID);
     AddSteps(first_matrix, x, k, rows);
   }
   // Once at most; drivers that run both sides of a branch skip loops.
-  for (uint k = whole; k < P(0); k += SUBGROUP_SIZE) AddLastSteps(first_matrix, k, rows);
+  for (uint k = whole + UNKNOWN_ZERO; k < P(0); k += SUBGROUP_SIZE) AddLastSteps(first_matrix, k, rows);
 }
 
 // The sums over all invocations of the subgroup: of stream i modulo 8 in invocation i. Neighbours
@@ -174,13 +198,23 @@ float TransposedSums(float sums[kStreams]) {
   return sums[0];
 }
 
-float SumOverSubgroup(float value) {
-  for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) value += subgroupShuffleXor(value, step);
-  return value;
+// What sums are multiplied by.
+float FindScale() {
+  const float alpha = uintBitsToFloat(P(1));
+  if (kNormalizes == 0u) return alpha;
+  float squares = 0.0;
+  // Those who have nothing left load again what is at the start.
+  for (uint k = UNKNOWN_ZERO; k < P(0); k += SUBGROUP_SIZE) {
+    const bool inside = k + gl_SubgroupInvocationID < P(0);
+    Elements x = DecodeQuad(LOAD_QUAD(1, inside ? k + gl_SubgroupInvocationID : 0u));
+    float sum = AddProducts(x, x, squares);
+    squares = inside ? sum : squares;
+  }
+  const float count = float(P(0) * (kType == kFloat16 ? 8u : 4u));
+  return alpha / sqrt(SumOverSubgroup(squares) / count + uintBitsToFloat(P(3)));
 }
 
-void Store(uint matrix, uint row, float sum) {
-  float value = uintBitsToFloat(P(1)) * sum;
+void Store(uint matrix, uint row, float value) {
   if ((kAddends & (1u << matrix)) != 0u) {
     value += uintBitsToFloat(P(2)) * LoadAddend(matrix, row * P(4u * matrix + 5u));
   }
@@ -197,31 +231,33 @@ void Store(uint matrix, uint row, float sum) {
 float Silu(float x) { return x * Sigmoid(x); }
 
 // `lane` is the stream whose sum this is, where the kernel is gated the gate's.
-void StoreSum(uint matrix, uint stream, uint first_row, uint distance, float sum, float up) {
+void StoreSum(uint matrix, uint stream, uint first_row, uint distance, float scale, float sum,
+              float up) {
   uint row = first_row + stream * distance;
+  sum *= scale;
 #if GATED
-  sum = Silu(sum) * up;
+  sum = Silu(sum) * (scale * up);
 #endif
   if (stream < kStreamsEach && row < P(4u * matrix + 4u)) Store(matrix, row, sum);
 }
 
-void StoreRows(uint matrix, uint first_row, uint distance, Rows rows) {
+void StoreRows(uint matrix, uint first_row, uint distance, float scale, Rows rows) {
   const uint lane = gl_SubgroupInvocationID;
   if (SUBGROUP_SIZE >= kStreams) {
     float sum = TransposedSums(rows.sums);
     float up = subgroupShuffleXor(sum, kStreamsEach & (kStreams - 1u));
-    StoreSum(matrix, lane, first_row, distance, sum, up);
+    StoreSum(matrix, lane, first_row, distance, scale, sum, up);
   } else {
     [[unroll]] for (uint i = 0u; i < kStreamsEach; ++i) {
       float sum = SumOverSubgroup(rows.sums[i]);
       float up = SumOverSubgroup(rows.sums[(i + kStreamsEach) & (kStreams - 1u)]);
-      StoreSum(matrix, lane == 0u ? i : kStreams, first_row, distance, sum, up);
+      StoreSum(matrix, lane == 0u ? i : kStreams, first_row, distance, scale, sum, up);
     }
   }
 }
 
 // Each subgroup of the grid takes a stretch of rows, and each of its streams a part of that.
-void ComputeMatrix(uint matrix) {
+void ComputeMatrix(uint matrix, float scale) {
   const uint rows_of_matrix = P(4u * matrix + 4u);
   const uint streams = kStreamsEach * gl_NumSubgroups * gl_NumWorkGroups.x;
   const uint distance = (rows_of_matrix + streams - 1u) / streams;
@@ -231,14 +267,15 @@ void ComputeMatrix(uint matrix) {
   for (uint row = first; row < end; ++row) {
     Rows rows = MakeRows(row, distance, rows_of_matrix);
     AddRows(matrix, rows);
-    StoreRows(matrix, row, distance, rows);
+    StoreRows(matrix, row, distance, scale, rows);
   }
 }
 
 void main() {
-  ComputeMatrix(0u);
+  const float scale = FindScale();
+  ComputeMatrix(0u, scale);
 #if MATRICES > 2
-  ComputeMatrix(1u);
-  ComputeMatrix(2u);
+  ComputeMatrix(1u, scale);
+  ComputeMatrix(2u, scale);
 #endif
 }

@@ -12,4 +12,9 @@ layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConsta
 // runs both sides of an `if` on it, and selects by mask what the two leave.
 #define SUBGROUP_SIZE (kSubgroupSize != 0u ? kSubgroupSize : gl_SubgroupSize)
 
+float SumOverSubgroup(float value) {
+  for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) value += subgroupShuffleXor(value, step);
+  return value;
+}
+
 #endif  // WEBNND_SHADERS_SUBGROUP_GLSL_

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/gemv.h"
+#include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
 namespace {
@@ -40,7 +41,7 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
   call.shader = ChooseShader(gemv);
   call.buffers = {{gemv.x, false}};
   call.parameters = {shape[1], static_cast<uint32_t>(std::countr_zero(shape[2] / kWeightsPerLoad)),
-                     rows_of_x, 0};
+                     rows_of_x, FloatBits(gemv.epsilon)};
   uint32_t biases = 0;
   uint64_t rows = 0;
   for (size_t i = 0; i < gemv.matrices.size(); ++i) {
@@ -58,14 +59,24 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
     call.buffers.push_back({matrix.result, true});
     call.parameters.insert(call.parameters.end(), {rows_of_matrix, 0, 0, 0});
   }
-  // A group of two leaves the places of a third without rows.
+  const bool normalizes = gemv.gain != kNoValue;
+  CHECK(!normalizes || rows_of_x == 1);
+  const LoweredBuffer gain{normalizes ? gemv.gain : gemv.x, false};
   if (call.shader == ShaderId::kBlockGemvGroup) {
+    // A group of two leaves the places of a third without rows.
     call.parameters.resize(4 * (1 + kGemvMatricesMax));
     while (call.buffers.size() < 1 + 5 * kGemvMatricesMax) call.buffers.push_back({gemv.x, false});
+    // No slot is left: the gain has that of the third bias.
+    if (normalizes) {
+      CHECK((biases & 4u) == 0);
+      call.buffers[4 + 5 * (kGemvMatricesMax - 1)] = gain;
+    }
+  } else {
+    call.buffers.push_back(gain);
   }
   call.specialization = {static_cast<uint32_t>(x.data_type()),
                          static_cast<uint32_t>(weights.data_type()), biases,
-                         IsByTiles(builder.descriptor(gemv.matrices[0].scale))};
+                         IsByTiles(builder.descriptor(gemv.matrices[0].scale)), normalizes};
   // An invocation computes eight rows where operands are read as texels.
   call.invocations = uint64_t{rows_of_x} * DivideRoundingUp<uint64_t>(rows, 8);
   call.cost = rows_of_x * rows * depth;

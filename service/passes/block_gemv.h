@@ -27,6 +27,10 @@ struct BlockGemv {
   std::vector<Matrix> matrices;  // At most kGemvMatricesMax.
   // Of two matrices, without biases: silu(first) * second is the result of the first.
   bool gated = false;
+  // Where there is a gain, x is one row and gain * x / sqrt(mean(x * x) + epsilon), and a third
+  // matrix has no bias.
+  ValueId gain = kNoValue;
+  double epsilon = 0;
 };
 
 // Whether the kernel can: 4 bits, and blocks of 32 or a power of 2 above.

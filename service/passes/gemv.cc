@@ -29,7 +29,8 @@ void AddGemvCall(const Gemv& gemv, LoweringBuilder& builder) {
   LoweredCall call;
   call.shader = ChooseShader(gemv);
   call.buffers = {{gemv.x, false}};
-  call.parameters = {gemv.depth / PerQuad(type), FloatBits(gemv.alpha), FloatBits(gemv.beta), 0};
+  call.parameters = {gemv.depth / PerQuad(type), FloatBits(gemv.alpha), FloatBits(gemv.beta),
+                     FloatBits(gemv.epsilon)};
   uint32_t addends = 0;
   uint64_t rows = 0;
   for (size_t i = 0; i < gemv.matrices.size(); ++i) {
@@ -51,7 +52,9 @@ void AddGemvCall(const Gemv& gemv, LoweringBuilder& builder) {
       call.buffers.push_back({gemv.x, false});
     }
   }
-  call.specialization = {static_cast<uint32_t>(type), addends};
+  const bool normalizes = gemv.gain != kNoValue;
+  call.buffers.push_back({normalizes ? gemv.gain : gemv.x, false});
+  call.specialization = {static_cast<uint32_t>(type), addends, normalizes};
   // Eight rows keep a subgroup busy.
   call.invocations = DivideRoundingUp<uint64_t>(rows, 8) * 32;
   call.cost = rows * gemv.depth;

@@ -26,6 +26,9 @@ struct Gemv {
   std::vector<Matrix> matrices;  // At most kGemvMatricesMax.
   // Of two matrices, without addends: silu(first) * second is the result of the first.
   bool gated = false;
+  // Where there is a gain, x is gain * x / sqrt(mean(x * x) + epsilon).
+  ValueId gain = kNoValue;
+  double epsilon = 0;
   double alpha = 1;
   double beta = 1;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/block_gemv.h"
 #include "service/passes/gemv.h"
@@ -25,7 +26,7 @@ struct Member {
 
 std::vector<Member> ListMembers(const Node& node) {
   std::vector<Member> members;
-  for (size_t i = 1; i < node.operands.size(); i += 4) {
+  for (size_t i = 1; i + 3 < node.operands.size(); i += 4) {
     const size_t index = members.size();
     members.push_back({node.operands[i], node.operands[i + 1], node.operands[i + 2],
                        node.operands[i + 3],
@@ -34,10 +35,18 @@ std::vector<Member> ListMembers(const Node& node) {
   return members;
 }
 
+template <class GemvKind>
+void SetNormalization(const MatmulGroup& macro, const Node& node, GemvKind& gemv) {
+  if (!macro.normalizes) return;
+  gemv.gain = node.operands.back();
+  gemv.epsilon = macro.epsilon;
+}
+
 Status LowerByBlock(const MatmulGroup& macro, const Node& node, LoweringBuilder& builder) {
   BlockGemv gemv;
   gemv.x = node.operands[0];
   gemv.gated = macro.gated;
+  SetNormalization(macro, node, gemv);
   for (const Member& member : ListMembers(node)) {
     gemv.matrices.push_back(
         {member.weights, member.scale, member.zero_point, member.bias, member.result});
@@ -52,6 +61,7 @@ Status LowerRow(const MatmulGroup& macro, const Node& node, uint32_t depth,
   gemv.x = node.operands[0];
   gemv.depth = depth;
   gemv.gated = macro.gated;
+  SetNormalization(macro, node, gemv);
   for (const Member& member : ListMembers(node)) {
     const uint32_t rows = builder.descriptor(member.weights).shape()[0];
     gemv.matrices.push_back(
@@ -111,6 +121,7 @@ Status LowerMatmulGroup(const MatmulGroup& macro, const Node& node, LoweringBuil
   const uint32_t depth = builder.descriptor(node.operands[1]).shape()[1];
   const auto rows = NarrowCast<uint32_t>(x.element_count() / depth);
   if (rows == 1 && IsGemvDepth(x.data_type(), depth)) return LowerRow(macro, node, depth, builder);
+  CHECK(!macro.normalizes);
   return LowerRows(macro, node, rows, builder);
 }
 

@@ -23,7 +23,7 @@ std::vector<size_t> WeightsOf(const Graph& graph, const Node& node) {
     weights = {1};
   } else if (const auto* group = std::get_if<MatmulGroup>(&node.macro);
              group != nullptr && group->by_block) {
-    for (size_t i = 1; i < node.operands.size(); i += 4) weights.push_back(i);
+    for (size_t i = 1; i + 3 < node.operands.size(); i += 4) weights.push_back(i);
   }
   const bool fits = std::all_of(weights.begin(), weights.end(), [&](size_t i) {
     return IsBlockGemvWeight(graph.values[node.operands[i]].descriptor);

@@ -445,6 +445,95 @@ TEST_F(Fusion, GateOfItself_IsNotGated) {
   ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
 }
 
+Operand Normalize(Net& net, const Operand& x) {
+  return AddNorm(net, x, net.Constant(x.data_type(), {x.shape().back()})).result;
+}
+
+TEST_F(Fusion, NormalizedRow_IsPartOfItsProducts) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (size_t products : {1, 2, 3}) {
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = Normalize(net, net.In(type, {1, 64}));
+        for (size_t i = 0; i < products; ++i) net.Out(AddBias(net, Project(net, x, 16)));
+      });
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = Normalize(net, net.In(type, {1, 1, 96}));
+        for (size_t i = 0; i < products; ++i) {
+          net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32));
+        }
+      });
+    }
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = Normalize(net, net.In(type, {1, 64}));
+      net.Out(Gate(net, Project(net, x, 40), Project(net, x, 40)));
+    });
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = Normalize(net, net.In(type, {1, 1, 64}));
+      net.Out(Project(net, Must(net.builder.Reshape(x, {1, 64})), 40));
+    });
+  }
+}
+
+TEST_F(Fusion, NormalizedRowsThatCannotBePartOfAProduct_StayApart) {
+  // Several rows.
+  ExpectKernels(2, [](Net& net) {
+    net.Out(Project(net, Normalize(net, net.In(kFloat, {3, 64})), 16));
+  });
+  // Somebody else wants them.
+  ExpectKernels(2, [](Net& net) {
+    Operand x = Normalize(net, net.In(kFloat, {1, 64}));
+    net.Out(x);
+    net.Out(Project(net, x, 16));
+  });
+  // One row for the normalisation, two for the product.
+  ExpectKernels(2, [](Net& net) {
+    Operand x = Normalize(net, net.In(kFloat, {1, 64}));
+    net.Out(Project(net, Must(net.builder.Reshape(x, {2, 32})), 16));
+  });
+  // No slot is left.
+  ExpectKernels(2, [](Net& net) {
+    Operand x = Normalize(net, net.In(kFloat, {1, 96}));
+    for (size_t i = 0; i < 3; ++i) {
+      net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32)));
+    }
+  });
+}
+
+TEST_F(Fusion, NormalizedSumOfAProduct_IsAddedByTheProduct) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (bool by_block : {false, true}) {
+      for (bool is_used_elsewhere : {false, true}) {
+        ExpectKernels(2, [&](Net& net) {
+          auto multiply = [&](const Operand& x) {
+            return by_block ? AddBlockMatmul(net, x, OperandDataType::kInt4, 96, 32)
+                            : Project(net, x, 96);
+          };
+          Operand product = multiply(net.In(type, {1, 64}));
+          Operand sum = Must(net.builder.Add(net.In(type, {1, 96}), product));
+          net.Out(multiply(Normalize(net, sum)));
+          if (is_used_elsewhere) net.Out(sum);
+        });
+      }
+    }
+  }
+}
+
+TEST_F(Fusion, ProductThatCannotAdd_LeavesTheSumToTheNormalization) {
+  // It is wanted for itself.
+  ExpectKernels(3, [](Net& net) {
+    Operand product = Project(net, net.In(kFloat, {1, 64}), 64);
+    net.Out(product);
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {1, 64}), product));
+    net.Out(Project(net, Normalize(net, sum), 16));
+  });
+  // It adds a bias already.
+  ExpectKernels(3, [](Net& net) {
+    Operand product = AddBias(net, Project(net, net.In(kFloat, {1, 64}), 64));
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {1, 64}), product));
+    net.Out(Project(net, Normalize(net, sum), 16));
+  });
+}
+
 // RotaryEmbedding of [1, rows, heads * size], as ONNX Runtime Web writes it.
 Operand AddRotary(Net& net, const Operand& x, uint32_t heads, const Operand& positions,
                   const std::vector<long double>& sign, bool interleaved) {

@@ -33,7 +33,11 @@ struct Case {
   OperandDataType weights = OperandDataType::kUint4;
   // Whether scales and zero points come by tiles of rows (service/passes/pack_block_scales.h).
   bool by_tiles = false;
+  // Whether x, a single row, is normalised first.
+  bool normalizes = false;
 };
+
+constexpr double kNormalizationEpsilon = 0.25;  // Large, so that it is seen.
 
 // Weights of one product, in doubles, and its bias.
 struct Weights {
@@ -47,7 +51,11 @@ class MatmulGroupGraph {
     x_ = Doubles(Add(Random(test_.type, {test_.rows, test_.depth})));
     for (uint32_t columns : test_.columns) AddProduct(columns);
     node_.kind = OperatorKind::kMatmul;
-    node_.macro = MatmulGroup{.by_block = test_.block != 0, .gated = test_.gated};
+    node_.macro = MatmulGroup{.by_block = test_.block != 0,
+                              .gated = test_.gated,
+                              .normalizes = test_.normalizes,
+                              .epsilon = kNormalizationEpsilon};
+    if (test_.normalizes) Normalize(Doubles(Add(Random(test_.type, {test_.depth}))));
     AddResults();
   }
 
@@ -56,7 +64,8 @@ class MatmulGroupGraph {
                  << webidl::ToString(test_.type) << " [" << test_.rows << ", " << test_.depth
                  << "] x " << testing::PrintToString(test_.columns) << ", block " << test_.block
                  << ' ' << webidl::ToString(test_.weights) << ", biases " << test_.biases
-                 << ", gated " << test_.gated << ", by tiles " << test_.by_tiles);
+                 << ", gated " << test_.gated << ", by tiles " << test_.by_tiles << ", normalizes "
+                 << test_.normalizes);
     graph_.nodes = {node_};
     Result<std::vector<HostTensor>> results = RunGraph(graph_, inputs_);
     ASSERT_TRUE(results.ok()) << results.error().ToString();
@@ -127,6 +136,13 @@ class MatmulGroupGraph {
       node_.operands.push_back(kNoValue);
     }
     products_.push_back(std::move(weights));
+  }
+
+  void Normalize(const std::vector<double>& gain) {
+    double squares = 0;
+    for (double x : x_) squares += x * x;
+    const double divisor = std::sqrt(squares / test_.depth + kNormalizationEpsilon);
+    for (size_t i = 0; i < x_.size(); ++i) x_[i] *= gain[i] / divisor;
   }
 
   void AddResults() {
@@ -278,6 +294,43 @@ TEST(LowerMatmulGroup, ScalesByTiles_MatchReference) {
         Expect(test);
       }
     }
+  }
+}
+
+TEST(LowerMatmulGroup, NormalizedRow_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    Case test{.type = type, .depth = 576, .columns = {40, 13, 13}, .biases = true};
+    test.normalizes = true;
+    Expect(test);
+    test.columns = {130};
+    test.depth = 8;
+    Expect(test);
+    test.depth = 72;  // No multiple of what a subgroup loads.
+    Expect(test);
+    test.biases = false;
+    test.gated = true;
+    test.columns = {200, 200};
+    Expect(test);
+  }
+}
+
+TEST(LowerMatmulGroup, NormalizedRowWithBlocks_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    Case test{.type = type, .depth = 288, .columns = {70, 3, 65}, .block = 32};
+    test.normalizes = true;
+    Expect(test);
+    test.columns = {192, 64, 128};
+    test.by_tiles = true;
+    Expect(test);
+    test.columns = {128, 64};
+    test.biases = true;
+    Expect(test);
+    test.columns = {320};
+    Expect(test);
+    test.biases = false;
+    test.gated = true;
+    test.columns = {192, 192};
+    Expect(test);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/trace.h"
 #include "service/passes/fusion/elementwise_chain.h"
+#include "service/passes/fusion/normalized_products.h"
 #include "service/passes/fusion/patterns.h"
 #include "service/passes/fusion/simplify.h"
 
@@ -197,6 +198,7 @@ void Fuse(Graph& graph, const FusionChoice& choice) {
     if (!index) index.emplace(graph);
     if (Pass(graph, choice, *index).Run(row)) index.reset();
   }
+  if (choice.Allows(MatmulGroup())) FuseNormalizedProducts(graph);
   Simplify(graph);
   if (choice.Allows(ElementwiseChain())) FuseElementwise(graph);
 }

@@ -1,0 +1,16 @@
+// FuseNormalizedProducts: lets products of one row normalise it themselves.
+#ifndef WEBNND_SERVICE_PASSES_FUSION_NORMALIZED_PRODUCTS_H_
+#define WEBNND_SERVICE_PASSES_FUSION_NORMALIZED_PRODUCTS_H_
+
+#include "service/graph/graph.h"
+
+namespace webnnd::service {
+
+// Where only one MatmulGroup, or what can be one, uses the single row that an RmsNormalization
+// makes, it takes the normalization in; a sum that is normalised moves to the product that makes
+// one of its terms. For after the patterns: what is looked for has been found by them.
+void FuseNormalizedProducts(Graph& graph);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_FUSION_NORMALIZED_PRODUCTS_H_
