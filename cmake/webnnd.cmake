@@ -40,6 +40,13 @@ if(WEBNND_SANITIZERS)
     endif()
   endif()
 endif()
+if(WEBNND_COVERAGE)
+  # Paths relative to the build folder, so that tools/coverage finds the sources wherever they lie.
+  target_compile_options(webnnd_options INTERFACE -fprofile-instr-generate -fcoverage-mapping
+                         -fprofile-update=atomic -fcoverage-compilation-dir=.
+                         -fprofile-list=${CMAKE_SOURCE_DIR}/cmake/coverage_files.txt)
+  target_link_options(webnnd_options INTERFACE -fprofile-instr-generate)
+endif()
 if(WEBNND_FUZZERS)
   # Coverage in every object; the driver itself is linked by the targets in fuzz/.
   target_compile_options(webnnd_options INTERFACE -fsanitize=fuzzer-no-link)
@@ -65,6 +72,9 @@ add_custom_target(front-door-tests)
 # tests that need the daemon, whose workers' sandbox has no room for the sanitizer's shadow memory
 # (their sessions run in this process too), and those that have one thread by design (simulation).
 add_custom_target(thread-tests)
+# What the preset coverage builds: tests labelled coverage, which run in their own process what they
+# test (tools/coverage).
+add_custom_target(coverage-tests)
 
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
 #             [WITHOUT feature ...]): a GoogleTest program registered with ctest under the name
@@ -88,6 +98,9 @@ function(webnnd_test name)
   endif()
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(thread-tests ${target})
+  endif()
+  if("coverage" IN_LIST ARG_LABELS)
+    add_dependencies(coverage-tests ${target})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
