@@ -24,6 +24,7 @@ SOURCE = """int F(int a, int b) {
   TRY(G(a));
   return a > b ? 1 : 2;
 }
+bool operator==(const Frame&, const Frame&) = default;
 """
 CODE, BRANCH = 0, 4
 FILES = ["../../ipc/frame.cc", "../../base/check.h", "../../base/result.h"]
@@ -58,6 +59,11 @@ class CoverageToolTest(unittest.TestCase):
         self.branches.add(function(((2, 19, 2, 27), 1, 0, 0)))
         self.assertEqual(len(self.branches.assertions), 3)
         self.assertEqual(self.seen(), [[False, True]])
+
+    def test_conditions_of_defaulted_comparisons_are_counted_apart(self):
+        self.branches.add(function(((6, 45, 6, 46), 3, 0, 0), ((6, 45, 6, 46), 3, 0, 0)))
+        self.assertEqual(len(self.branches.defaulted), 2)
+        self.assertEqual(self.seen(), [])
 
     def test_instances_of_a_template_count_as_one(self):
         ternary = (4, 10, 4, 15)
