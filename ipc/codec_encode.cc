@@ -33,6 +33,7 @@ constexpr size_t kAttributesWords = 24;
 constexpr size_t kInputWords = 8;
 constexpr size_t kOutputWords = 4;
 constexpr size_t kErrorWords = 8;
+constexpr size_t kEnumBytes = 2;  // Ours are of one byte.
 
 size_t ListWords(size_t count, size_t element_bytes) {
   return (count * element_bytes + kWordBytes - 1) / kWordBytes;
@@ -64,7 +65,8 @@ struct IsVector<std::vector<T>> : std::true_type {};
 template <class T>
 size_t FieldWords(const T& field) {
   if constexpr (IsVector<T>::value) {
-    return ListWords(field.size(), sizeof(typename T::value_type));
+    using Element = typename T::value_type;
+    return ListWords(field.size(), std::is_enum_v<Element> ? kEnumBytes : sizeof(Element));
   } else {
     return 2;  // At most a Number.
   }

@@ -181,6 +181,27 @@ TEST_P(ChannelTest, Descriptors_MoreThanMayBePending_AreBadMessageAndClosed) {
   EXPECT_EQ(OpenDescriptors(), before);
 }
 
+TEST(MemoryChannel, DescriptorsNeverReceived_FillItAsBytesDo) {
+  auto pair = MakeMemoryChannelPair();
+  ASSERT_TRUE(pair.ok());
+  auto& [a, b] = *pair;
+  UniqueFd file = MakeMemfd();
+  std::array<int, 1> one{file.get()};
+  size_t sent = 0;
+  while (a->Send(Bytes("x"), one).bytes == 1) ASSERT_LT(++sent, 10000u);
+  EXPECT_FALSE(Polls(a->write_descriptor(), POLLOUT));
+  EXPECT_EQ(a->Send(Bytes("x"), one).state, ChannelState::kOpen);
+
+  std::deque<UniqueFd> descriptors;
+  std::array<std::byte, 8> buffer{};
+  auto received = b->Receive(buffer, descriptors);
+  ASSERT_TRUE(received.ok());
+  EXPECT_EQ(received->bytes, 1u);
+  EXPECT_EQ(descriptors.size(), 1u);
+  EXPECT_TRUE(Polls(a->write_descriptor(), POLLOUT));
+  EXPECT_EQ(a->Send(Bytes("x"), one).bytes, 1u);
+}
+
 TEST_P(ChannelTest, Descriptors_NeverReceived_AreClosedWithTheChannel) {
   size_t before = OpenDescriptors();
   {

@@ -286,6 +286,10 @@ class Segment {
     words_.insert(words_.end(), count, word);
     return *this;
   }
+  Segment& Append(const std::vector<uint64_t>& words) {
+    words_.insert(words_.end(), words.begin(), words.end());
+    return *this;
+  }
 
   std::vector<std::byte> Bytes() const {
     std::vector<std::byte> bytes(kFrameHeaderBytes + words_.size() * 8);
@@ -444,6 +448,162 @@ TEST(Decode, AttributesOfAnotherOperator_AreBadMessage) {
                "of another operator"));
 }
 
+// --- Attributes of operators, each spoilt in turn.
+
+void SetAttributes(webidl::Operator& op, auto&& visitor) {
+  std::visit([&](auto& attributes) { VisitFields(attributes, visitor); }, op.attributes);
+}
+
+// Gives the n-th enum among the attributes a value that it does not have.
+class EnumSpoiler {
+ public:
+  explicit EnumSpoiler(int nth) : rest_(nth) {}
+  void operator()(const char*, auto& field) { Visit(field); }
+  bool found() const { return rest_ < 0; }
+
+ private:
+  void Visit(auto& field) {
+    if constexpr (std::is_enum_v<std::decay_t<decltype(field)>>) {
+      if (rest_-- == 0) field = static_cast<std::decay_t<decltype(field)>>(255);
+    }
+  }
+  template <class T>
+  void Visit(std::vector<T>& list) {
+    for (T& value : list) Visit(value);
+  }
+  template <class T>
+  void Visit(std::optional<T>& field) {
+    if (field) Visit(*field);
+  }
+
+  int rest_;
+};
+
+TEST(Decode, UnknownEnumsOfAttributes_AreBadMessage) {
+  int spoilt = 0;
+  for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
+    for (int nth = 0;; ++nth) {
+      webidl::Operator op = MakeOperator(static_cast<webidl::OperatorKind>(kind), Filling::kFull);
+      EnumSpoiler spoiler(nth);
+      SetAttributes(op, spoiler);
+      if (!spoiler.found()) break;
+      EXPECT_TRUE(Contains(Refusal(Encode(AddOperators{{1, 1}, {op}}).bytes), "(255) is unknown"))
+          << webidl::OperatorName(op.kind) << " " << nth;
+      ++spoilt;
+    }
+  }
+  EXPECT_GT(spoilt, 20);
+}
+
+// Gives the n-th list among the attributes as many entries as it may have.
+class ListFiller {
+ public:
+  explicit ListFiller(int nth) : rest_(nth) {}
+  void operator()(const char*, auto& field) { Visit(field); }
+  bool found() const { return rest_ < 0; }
+
+ private:
+  void Visit(auto&) {}
+  void Visit(webidl::Sizes& sizes) {
+    if (rest_-- == 0) sizes = webidl::Shape(limits::kAttributeListMax, 0);
+  }
+  template <class T>
+  void Visit(std::vector<T>& list) {
+    if (rest_-- == 0) list.assign(limits::kAttributeListMax, T());
+  }
+  template <class T>
+  void Visit(std::optional<T>& field) {
+    if (field) Visit(*field);
+  }
+  void Visit(std::variant<uint32_t, std::vector<uint32_t>>& field) {
+    if (auto* list = std::get_if<1>(&field)) Visit(*list);
+  }
+
+  int rest_;
+};
+
+// Makes the one list of `count` entries in a frame say that it has one more.
+std::vector<std::byte> WithOneMoreEntry(std::vector<std::byte> frame, uint32_t count) {
+  std::vector<uint64_t> words(frame.size() / 8 - 1);
+  std::memcpy(words.data(), frame.data() + kFrameHeaderBytes, words.size() * 8);
+  int patched = 0;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool is_list = (words[i] & 3) == 1;
+    const bool is_composite = is_list && (words[i] >> 32 & 7) == 7;
+    if (is_list && !is_composite && words[i] >> 35 == count) {
+      words[i] += 1ull << 35;
+      ++patched;
+    }
+    const size_t tag = i + 1 + (static_cast<uint32_t>(words[i]) >> 2);
+    if (!is_composite || tag >= words.size()) continue;
+    const uint64_t entry_words = (words[tag] >> 32 & 0xffff) + (words[tag] >> 48);
+    if (static_cast<uint32_t>(words[tag]) >> 2 != count || words[i] >> 35 != count * entry_words) {
+      continue;
+    }
+    words[i] += entry_words << 35;
+    words[tag] += 1 << 2;
+    ++patched;
+  }
+  EXPECT_EQ(patched, 1);
+  return Segment().Append(words).Words(4, 0).Bytes();
+}
+
+TEST(Decode, ListsOfAttributesTooLong_AreBadMessage) {
+  int filled = 0;
+  for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
+    for (int nth = 0;; ++nth) {
+      webidl::Operator op = MakeOperator(static_cast<webidl::OperatorKind>(kind), Filling::kFull);
+      ListFiller filler(nth);
+      SetAttributes(op, filler);
+      if (!filler.found()) break;
+      std::vector<std::byte> frame = Encode(AddOperators{{1, 1}, {op}}).bytes;
+      EXPECT_EQ(Refusal(frame), "accepted");
+      EXPECT_TRUE(Contains(Refusal(WithOneMoreEntry(frame, limits::kAttributeListMax)),
+                           "a list (1025) exceeds the maximum (1024)"))
+          << webidl::OperatorName(op.kind) << " " << nth;
+      ++filled;
+    }
+  }
+  EXPECT_GT(filled, 20);
+}
+
+// How many unions the attributes take on the wire.
+class AlternativeCounter {
+ public:
+  void operator()(const char*, auto& field) { Visit(field); }
+  int count() const { return count_; }
+
+ private:
+  void Visit(auto&) {}
+  void Visit(webidl::Number&) { ++count_; }
+  void Visit(webidl::Sizes& sizes) { count_ += static_cast<int>(sizes.size()); }
+  template <class T>
+  void Visit(std::optional<T>& field) {
+    ++count_;
+    if (field) Visit(*field);
+  }
+  void Visit(std::variant<uint32_t, std::vector<uint32_t>>&) { ++count_; }
+
+  int count_ = 0;
+};
+
+TEST(Decode, UnknownAlternativesOfAttributes_AreBadMessage) {
+  for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
+    webidl::Operator op = MakeOperator(static_cast<webidl::OperatorKind>(kind), Filling::kFull);
+    AlternativeCounter alternatives;
+    SetAttributes(op, alternatives);
+    const Frame frame = Encode(AddOperators{{1, 1}, {op}});
+    int refused = 0;
+    for (size_t i = kFrameHeaderBytes; i < frame.bytes.size(); i += 2) {
+      std::vector<std::byte> bytes = frame.bytes;
+      std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(i), 2, std::byte{0xff});
+      refused += Contains(Refusal(bytes), "the alternative (65535) is unknown") ? 1 : 0;
+    }
+    // Those of its fields, and the one that says whose attributes they are.
+    EXPECT_EQ(refused, alternatives.count() + 1) << webidl::OperatorName(op.kind);
+  }
+}
+
 // Every handle of every message, replaced by none.
 TYPED_TEST(CodecTest, HandleOfNone_IsBadMessage) {
   int replaced = 0;
@@ -534,6 +694,27 @@ TEST(Decode, ListTooLong_IsBadMessage) {
   EXPECT_EQ(Refusal(operators(limits::kOperatorsPerChunk).Bytes()), "accepted");
   EXPECT_TRUE(Contains(Refusal(operators(limits::kOperatorsPerChunk + 1).Bytes()),
                        "longer than the limit"));
+
+  auto resize = [](uint32_t rank) {
+    return Encode(ResizeTensor{{2, 1}, webidl::Shape(rank, 1)}).bytes;
+  };
+  EXPECT_EQ(Refusal(resize(limits::kRankMax)), "accepted");
+  EXPECT_TRUE(Contains(Refusal(resize(limits::kRankMax + 1)), "longer than the limit"));
+
+  constexpr uint32_t kDimensionsMax = 64;
+  std::vector<std::byte> tensor =
+      Encode(CreateTensor{{1, 1}, {2, 1}, {{}, std::vector<webidl::Dimension>(kDimensionsMax, 1u)}})
+          .bytes;
+  EXPECT_EQ(Refusal(tensor), "accepted");
+  EXPECT_TRUE(Contains(Refusal(WithOneMoreEntry(tensor, kDimensionsMax)), "exceeds the maximum"));
+
+  TensorRead read{7};
+  read.bytes.resize(limits::kInlinePayloadBytesMax);
+  std::vector<std::byte> answer = Encode(ServiceMessage(std::move(read))).bytes;
+  EXPECT_EQ(Refusal<ServiceMessage>(answer), "accepted");
+  EXPECT_TRUE(
+      Contains(Refusal<ServiceMessage>(WithOneMoreEntry(answer, limits::kInlinePayloadBytesMax)),
+               "inline payload (4097 bytes)"));
 }
 
 TEST(Decode, Amplification_IsBadMessage) {
