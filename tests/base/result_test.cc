@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <memory>
 
 namespace webnnd {
@@ -39,6 +40,35 @@ TEST(Result, TryDoing_AddsContextInnermostFirst) {
   EXPECT_EQ(error.ToString(), "the number (3) is odd\n - While quartering (6).\n - While testing.");
 }
 
+TEST(Error, OfACall_HasItsNameAndThatOfItsNumber) {
+  errno = ENOENT;
+  Error missing = ErrnoError("open");
+  EXPECT_EQ(missing.cause(), Cause::kInternal);
+  EXPECT_EQ(missing.message(), "open fails (ENOENT: No such file or directory)");
+  errno = ENOMEM;
+  EXPECT_EQ(ErrnoError("mmap").cause(), Cause::kOutOfMemory);
+  errno = 4095;
+  EXPECT_NE(ErrnoError("ioctl").message().find("(unknown: "), std::string::npos);
+}
+
+TEST(Error, Causes_HaveTheirNames) {
+  EXPECT_EQ(CauseName(ValidationError("x").cause()), "Validation");
+  EXPECT_EQ(CauseName(NotSupportedError("x").cause()), "NotSupported");
+  EXPECT_EQ(CauseName(InvalidStateError("x").cause()), "InvalidState");
+  EXPECT_EQ(CauseName(QuotaError("x").cause()), "Quota");
+  EXPECT_EQ(CauseName(OutOfMemoryError("x").cause()), "OutOfMemory");
+  EXPECT_EQ(CauseName(DeviceLostError("x").cause()), "DeviceLost");
+  EXPECT_EQ(CauseName(InternalError("x").cause()), "Internal");
+}
+
+TEST(Error, SaysTheSame_OnlyWhereCauseAndTextsAre) {
+  const Error error = ValidationError("x");
+  EXPECT_EQ(error, ValidationError("x"));
+  EXPECT_FALSE(error == ValidationError("y"));
+  EXPECT_FALSE(error == QuotaError("x"));
+  EXPECT_FALSE(error == Error(error).AddContext("testing"));
+}
+
 TEST(Error, ContextBeyondTheLimit_IsDropped) {
   Error error = ValidationError("the number (3) is odd");
   for (uint32_t i = 0; i < limits::kErrorContextMax; ++i) error.AddContext("testing");
@@ -54,9 +84,7 @@ TEST(Result, HoldsMoveOnlyValues) {
   EXPECT_EQ(*value, 7);
 }
 
-TEST(ResultDeathTest, ValueOfError_Aborts) {
-  EXPECT_DEATH((void)Half(1).value(), "CHECK failed");
-}
+TEST(ResultDeathTest, ValueOfError_Aborts) { EXPECT_DEATH((void)Half(1).value(), "CHECK failed"); }
 
 }  // namespace
 }  // namespace webnnd

@@ -32,5 +32,15 @@ TEST(UniqueFd, Duplicate_IsCloseOnExec) {
   EXPECT_EQ(fcntl(b.get(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 }
 
+TEST(UniqueFd, NothingIn_NothingOut) {
+  EXPECT_FALSE(UniqueFd().Duplicate().valid());
+  UniqueFd a(dup(STDERR_FILENO));
+  int raw = a.Release();
+  EXPECT_FALSE(a.valid());
+  EXPECT_EQ(a.Release(), -1);
+  EXPECT_TRUE(IsOpen(raw));
+  close(raw);
+}
+
 }  // namespace
 }  // namespace webnnd

@@ -17,11 +17,29 @@ using testing::ElementsAre;
 
 OperatorKind Kind(uint32_t i) { return static_cast<OperatorKind>(i); }
 
-TEST(Enums, Strings_GoBothWays) {
-  for (uint32_t i = 0; i < kOperandDataTypeCount; ++i) {
-    const auto type = static_cast<OperandDataType>(i);
-    EXPECT_EQ(OperandDataTypeFromString(ToString(type)), type);
+template <class Enum>
+void ExpectBothWays(std::optional<Enum> (*from_string)(std::string_view), uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto value = static_cast<Enum>(i);
+    EXPECT_EQ(from_string(ToString(value)), value) << ToString(value);
   }
+  EXPECT_EQ(from_string("neither of them"), std::nullopt);
+}
+
+TEST(Enums, Strings_GoBothWays) {
+  ExpectBothWays(PowerPreferenceFromString, kPowerPreferenceCount);
+  ExpectBothWays(InputOperandLayoutFromString, kInputOperandLayoutCount);
+  ExpectBothWays(OperandDataTypeFromString, kOperandDataTypeCount);
+  ExpectBothWays(Conv2dFilterOperandLayoutFromString, kConv2dFilterOperandLayoutCount);
+  ExpectBothWays(ConvTranspose2dFilterOperandLayoutFromString,
+                 kConvTranspose2dFilterOperandLayoutCount);
+  ExpectBothWays(GruWeightLayoutFromString, kGruWeightLayoutCount);
+  ExpectBothWays(RecurrentNetworkActivationFromString, kRecurrentNetworkActivationCount);
+  ExpectBothWays(RecurrentNetworkDirectionFromString, kRecurrentNetworkDirectionCount);
+  ExpectBothWays(LstmWeightLayoutFromString, kLstmWeightLayoutCount);
+  ExpectBothWays(PaddingModeFromString, kPaddingModeCount);
+  ExpectBothWays(RoundingTypeFromString, kRoundingTypeCount);
+  ExpectBothWays(InterpolationModeFromString, kInterpolationModeCount);
   EXPECT_EQ(ToString(OperandDataType::kFloat16), "float16");
   EXPECT_EQ(ToString(PowerPreference::kHighPerformance), "high-performance");
   EXPECT_EQ(InterpolationModeFromString("nearest-neighbor"), InterpolationMode::kNearestNeighbor);
@@ -94,6 +112,54 @@ TEST(Attributes, OfAnotherOperator_DoNotMatch) {
   EXPECT_FALSE(AttributesMatch(OperatorKind::kReduceL1, NoAttributes{}));
   // The same fields are not enough.
   EXPECT_FALSE(AttributesMatch(OperatorKind::kConcat, SoftmaxAttributes{}));
+}
+
+// Changes the n-th field.
+class FieldChanger {
+ public:
+  explicit FieldChanger(int nth) : rest_(nth) {}
+  void operator()(std::string_view, auto& field) {
+    if (rest_-- == 0) Change(field);
+  }
+  bool found() const { return rest_ < 0; }
+
+ private:
+  void Change(bool& field) { field = !field; }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void Change(T& field) { field += 1; }
+  template <class T>
+  requires std::is_enum_v<T>
+  void Change(T& field) { field = static_cast<T>(field == T{} ? 1 : 0); }
+  void Change(Number& field) { field = 1234.5; }
+  template <class T>
+  void Change(std::vector<T>& field) {
+    field.emplace_back();
+  }
+  template <class T>
+  void Change(std::optional<T>& field) {
+    if (field) return field.reset();
+    field.emplace();
+  }
+  void Change(std::variant<uint32_t, std::vector<uint32_t>>& field) {
+    field = std::vector<uint32_t>{3, 4};
+  }
+
+  int rest_;
+};
+
+TEST(Attributes, ThatDifferInAnyField_AreNotEqual) {
+  for (uint32_t i = 0; i < kOperatorKindCount; ++i) {
+    const OperatorAttributes original = DefaultAttributes(Kind(i));
+    EXPECT_EQ(DefaultAttributes(Kind(i)), original);
+    for (int nth = 0;; ++nth) {
+      OperatorAttributes changed = original;
+      FieldChanger changer(nth);
+      std::visit([&](auto& attributes) { VisitFields(attributes, changer); }, changed);
+      if (!changer.found()) break;
+      EXPECT_NE(changed, original) << OperatorName(Kind(i)) << " " << nth;
+    }
+  }
 }
 
 TEST(VisitFields, Fields_ComeInOrderByTheirIdlName) {
