@@ -136,9 +136,6 @@ Session::Outcome Session::On(ipc::Hello&& message) {
   }
   auto map = [](const UniqueFd& fd, uint64_t bytes,
                 ipc::SharedMapping::Access access) -> Result<ipc::SharedMapping, BadMessage> {
-    if (bytes < limits::kArenaBytesMin || bytes > limits::kArenaBytesMax) {
-      return MakeBadMessage("the arena's size ({}) is out of range", bytes);
-    }
     TRY(ipc::CheckSealedMemfd(fd.get(), bytes));
     auto mapping = ipc::SharedMapping::Map(fd.get(), bytes, access);
     if (!mapping.ok()) return MakeBadMessage("{}", mapping.error().message());
