@@ -102,6 +102,35 @@ TEST(GraphAssembler, InputThatIsNoTensor_IsNamed) {
   EXPECT_THAT(graph.error().ToString(), HasSubstr("mine"));
 }
 
+TEST(GraphAssembler, OperandsThatAreNone_AreRefused) {
+  auto message = [](std::vector<uint32_t> inputs, uint32_t constant) {
+    GraphAssembler assembler;
+    assembler.AddInput({1, "a", Floats(4)});
+    assembler.AddConstant(constant, Descriptor(4), 0, nullptr);
+    assembler.AddOperators({Binary(OperatorKind::kAdd, 1, 2, 3)});
+    auto graph = std::move(assembler).Finish(inputs, {{"y", 3}});
+    return graph.ok() ? "it is built" : graph.error().message();
+  };
+  EXPECT_EQ(message({1}, 2), "it is built");
+  EXPECT_THAT(message({1, 9}, 2), HasSubstr("the operand (9) is used before it is defined"));
+  EXPECT_THAT(message({1, 2}, 2), HasSubstr("the operand (2) is not an input"));
+  EXPECT_THAT(message({1}, 1), HasSubstr("the operand (1) is defined twice"));
+  EXPECT_THAT(message({1}, 0), HasSubstr("the operand id (0) is reserved"));
+}
+
+TEST(GraphAssembler, TooManyOutputs_AreRefused) {
+  GraphAssembler assembler;
+  assembler.AddInput({1, "a", Floats(4)});
+  assembler.AddOperators({Binary(OperatorKind::kAdd, 1, 1, 2)});
+  std::vector<ipc::GraphOutput> outputs;
+  for (uint32_t i = 0; i <= limits::kGraphEndpointsMax; ++i) {
+    outputs.push_back({"y" + std::to_string(i), 2});
+  }
+  auto graph = std::move(assembler).Finish({1}, outputs);
+  ASSERT_FALSE(graph.ok());
+  EXPECT_THAT(graph.error().message(), HasSubstr("the number of outputs (1025)"));
+}
+
 TEST(GraphAssembler, AbsentOptionalOperand_StaysAbsent) {
   GraphAssembler assembler;
   const std::vector<webidl::Dimension> square = {2u, 2u};

@@ -255,6 +255,58 @@ TEST_F(SessionGraphTest, DispatchThatDoesNotFit_PoisonsItsOutputs) {
   EXPECT_EQ(peer().ReadFloats(b), ones);
 }
 
+TEST_F(SessionGraphTest, DispatchOfWhatCannotBeBound_PoisonsItsOutputs) {
+  Handle builder = peer().MakeBuilder();
+  peer().AddOperators(builder, {Add(1, 2, 3), Peer::Binary(OperatorKind::kSub, 1, 2, 4)});
+  Handle graph = peer().NewHandle();
+  auto built = peer().Build(builder, graph, {1, 2}, {{"sum", 3}, {"difference", 4}});
+  ASSERT_FALSE(built.error.has_value()) << built.error->ToString();
+  Handle a = peer().MakeTensor();
+  Handle b = peer().MakeTensor();
+  Handle y = peer().MakeTensor();
+  Handle z = peer().MakeTensor();
+  Handle destroyed = peer().MakeTensor();
+  peer().Send(ipc::DestroyTensor{destroyed});
+  Handle constant = peer().NewHandle();
+  peer().Send(ipc::CreateConstantTensor{peer().context(), constant, ipc::Floats(4),
+                                        ipc::InlineFloats({1, 2, 3, 4})});
+  EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
+
+  auto error_of = [&](std::vector<Handle> inputs, std::vector<Handle> outputs) {
+    peer().Write(y, {1, 1, 1, 1});
+    Handle binding = peer().NewHandle();
+    peer().Send(ipc::CreateBinding{binding, graph, std::move(inputs), std::move(outputs)});
+    peer().Send(ipc::DispatchBinding{binding});
+    return peer().ReadError(y).message();
+  };
+  EXPECT_THAT(error_of({a, destroyed}, {y, z}), HasSubstr("was destroyed"));
+  EXPECT_THAT(error_of({a, b}, {y, destroyed}), HasSubstr("was destroyed"));
+  EXPECT_THAT(error_of({constant, b}, {y, z}), HasSubstr("is constant"));
+  EXPECT_THAT(error_of({a, a}, {y, z}), HasSubstr("two inputs"));
+  EXPECT_THAT(error_of({a, b}, {y, y}), HasSubstr("two outputs"));
+}
+
+TEST_F(SessionGraphTest, ConstantTensorOfDynamicShape_IsRefused) {
+  Handle constant = peer().NewHandle();
+  peer().Send(ipc::CreateConstantTensor{
+      peer().context(),
+      constant,
+      {webidl::OperandDataType::kFloat32, {webidl::DynamicDimension{"n", 4, 1}}},
+      ipc::InlineFloats({1, 2, 3, 4})});
+  auto created = peer().client().Expect<ipc::TensorCreated>();
+  ASSERT_TRUE(created.error.has_value());
+  EXPECT_THAT(created.error->message(), HasSubstr("is dynamic"));
+  peer().ExpectWorks();
+}
+
+TEST_F(SessionGraphTest, ConstantsOfABuilderThatFailed_AreAcknowledged) {
+  Handle builder = peer().MakeBuilder();
+  peer().Send(ipc::AddConstantTensor{builder, 3, peer().MakeTensor()});  // It is no constant.
+  peer().Send(ipc::AddConstant{builder, 4, ipc::Floats(4), ipc::ArenaPayload{0, 16, 1}});
+  EXPECT_EQ(peer().client().Expect<ipc::Acknowledge>().sequence, 1u);
+  ExpectRefused(builder, {1, 2}, {{"y", 1}}, "is not a constant tensor");
+}
+
 TEST_F(SessionGraphTest, TensorOfAnotherContext_PoisonsTheOutput) {
   Handle graph = peer().MakeAddGraph();
   Handle second = peer().NewHandle();

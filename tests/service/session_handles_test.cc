@@ -1,4 +1,6 @@
 // Handles: what a client may name, and when.
+#include <functional>
+
 #include "base/limits.h"
 #include "tests/service/session_fixture.h"
 
@@ -10,6 +12,109 @@ using SessionHandlesTest = SessionTest;
 TEST_F(SessionHandlesTest, NeverMade_Ends) {
   peer().Write({50, 1}, {1});
   ExpectEnds(peer(), "was never made");
+}
+
+// Every place of a message that names an object.
+TEST_F(SessionHandlesTest, NeverMadeAnywhere_Ends) {
+  const Handle never{50, 1};
+  const Handle fresh{60, 1};
+  using Sender = std::function<void(Peer&)>;
+  const std::vector<Sender> senders = {
+      [&](Peer& p) { p.Send(ipc::DestroyContext{never}); },
+      [&](Peer& p) {
+        p.Send(ipc::CreateTensor{never, fresh, ipc::Floats(1)});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::CreateConstantTensor{never, fresh, ipc::Floats(1), ipc::InlineFloats({1})});
+      },
+      [&](Peer& p) { p.Send(ipc::DestroyTensor{never}); },
+      [&](Peer& p) {
+        p.Send(ipc::WriteTensor{never, ipc::InlineFloats({1})});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::ResizeTensor{never, {1}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::ReadTensor{never, 1, ipc::InlineDestination{}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::CreateBuilder{never, fresh});
+      },
+      [&](Peer& p) { p.Send(ipc::DestroyBuilder{never}); },
+      [&](Peer& p) {
+        p.Send(ipc::AddInputs{never, {{1, "a", ipc::Floats(1)}}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::AddConstant{never, 1, ipc::Floats(1), ipc::InlineFloats({1})});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::AddConstantTensor{never, 1, p.MakeTensor()});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::AddConstantTensor{p.MakeBuilder(), 3, never});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::AddOperators{never, {}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::Build{never, fresh, {}, {}});
+      },
+      [&](Peer& p) { p.Send(ipc::DestroyGraph{never}); },
+      [&](Peer& p) {
+        p.Send(ipc::Dispatch{never, {}, {}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::Dispatch{p.MakeAddGraph(), {never}, {}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::Dispatch{p.MakeAddGraph(), {}, {never}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::CreateBinding{fresh, never, {}, {}});
+      },
+      [&](Peer& p) {
+        p.Send(ipc::CreateBinding{fresh, p.MakeAddGraph(), {}, {never}});
+      },
+      [&](Peer& p) { p.Send(ipc::DestroyBinding{never}); },
+      [&](Peer& p) { p.Send(ipc::DispatchBinding{never}); },
+  };
+  for (size_t i = 0; i < senders.size(); ++i) {
+    SCOPED_TRACE(i);
+    auto stranger = Stranger();
+    stranger->Open();
+    senders[i](*stranger);
+    ExpectEnds(*stranger, "was never made");
+  }
+}
+
+// Every message that makes an object.
+TEST_F(SessionHandlesTest, IndexInUseAnywhere_Ends) {
+  using Sender = std::function<void(Peer&)>;
+  const std::vector<Sender> senders = {
+      [](Peer& p) {
+        p.Send(ipc::CreateContext{.context = {p.context().index, 2}});
+      },
+      [](Peer& p) {
+        p.Send(ipc::CreateConstantTensor{
+            p.context(), {p.context().index, 2}, ipc::Floats(1), ipc::InlineFloats({1})});
+      },
+      [](Peer& p) {
+        p.Send(ipc::CreateBuilder{p.context(), {p.context().index, 2}});
+      },
+      [](Peer& p) {
+        p.Send(ipc::Build{p.MakeBuilder(), {p.context().index, 2}, {}, {}});
+      },
+      [](Peer& p) {
+        p.Send(ipc::CreateBinding{{p.context().index, 2}, p.MakeAddGraph(), {}, {}});
+      },
+  };
+  for (size_t i = 0; i < senders.size(); ++i) {
+    SCOPED_TRACE(i);
+    auto stranger = Stranger();
+    stranger->Open();
+    senders[i](*stranger);
+    ExpectEnds(*stranger, "is in use");
+  }
 }
 
 TEST_F(SessionHandlesTest, GenerationNotYetMade_Ends) {
@@ -64,6 +169,30 @@ TEST_F(SessionHandlesTest, Stale_IsDroppedOrFails) {
   peer().Write(tensor, {1, 2, 3, 4});
   EXPECT_EQ(peer().ReadError(tensor).cause(), Cause::kInvalidState);
   peer().Send(ipc::DestroyTensor{tensor});
+  peer().ExpectWorks();
+}
+
+TEST_F(SessionHandlesTest, StaleAnywhere_IsDroppedAndItsPayloadsAcknowledged) {
+  Handle tensor = peer().MakeTensor();
+  Handle builder = peer().MakeBuilder();
+  Handle graph = peer().MakeAddGraph();
+  Handle binding = peer().NewHandle();
+  peer().Send(ipc::CreateBinding{binding, graph, {tensor, tensor}, {tensor}});
+  peer().Send(ipc::DestroyBinding{binding});
+  peer().Send(ipc::DestroyGraph{graph});
+  peer().Send(ipc::DestroyBuilder{builder});
+  peer().Send(ipc::DestroyTensor{tensor});
+  // All of it once more, and what else may name them.
+  peer().Send(ipc::DestroyBinding{binding});
+  peer().Send(ipc::DispatchBinding{binding});
+  peer().Send(ipc::DestroyGraph{graph});
+  peer().Send(ipc::DestroyBuilder{builder});
+  peer().Send(ipc::ResizeTensor{tensor, {1}});
+  peer().Send(ipc::AddInputs{builder, {{1, "a", ipc::Floats(1)}}});
+  peer().Send(ipc::AddOperators{builder, {}});
+  peer().Send(ipc::AddConstantTensor{builder, 1, tensor});
+  peer().Send(ipc::AddConstant{builder, 1, ipc::Floats(4), ipc::ArenaPayload{0, 16, 1}});
+  EXPECT_EQ(peer().client().Expect<ipc::Acknowledge>().sequence, 1u);
   peer().ExpectWorks();
 }
 
