@@ -20,6 +20,7 @@
 #include "base/unique_fd.h"
 #include "service/broker/broker.h"
 #include "service/worker/worker.h"
+#include "tests/sandbox/run_tests_or_worker.h"
 #include "tests/sandbox/unprivileged.h"
 
 namespace webnnd::test {
@@ -29,11 +30,9 @@ namespace {
 
 void Greet(UniqueFd client, service::ClientLink&) { (void)!write(client.get(), "x", 1); }
 
-[[noreturn]] void RunWorkerMain(const std::vector<std::string>& arguments) {
-  Result<service::WorkerOptions> options = service::ParseWorkerOptions(arguments);
-  if (!options.ok()) _exit(service::kWorkerBadOptions);
-  _exit(service::RunWorker(*options,
-                           {.open_devices = []() -> Status { return {}; }, .serve = Greet}));
+void RunWorkerMain(const service::WorkerOptions& options) {
+  _exit(
+      service::RunWorker(options, {.open_devices = []() -> Status { return {}; }, .serve = Greet}));
 }
 
 // --- What is missing. ---------------------------------------------------------------------------
@@ -172,9 +171,5 @@ WEBNND_TEST_AS_UNPRIVILEGED_USER();
 }  // namespace webnnd::test
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "worker") {
-    webnnd::test::RunWorkerMain({argv + 2, argv + argc});
-  }
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return webnnd::test::RunTestsOrWorker(argc, argv, webnnd::test::RunWorkerMain);
 }

@@ -1,14 +1,10 @@
-// The broker with real worker processes that echo: this program is its own worker.
+// The broker with real worker processes that echo.
 #include "service/broker/broker.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,13 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -34,275 +26,19 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "service/broker/socket.h"
-#include "service/worker/worker.h"
+#include "service/worker/worker_options.h"
+#include "tests/sandbox/run_tests_or_worker.h"
 #include "tests/sandbox/unprivileged.h"
+#include "tests/service/echo_daemon.h"
 
 namespace webnnd::test {
 namespace {
 
 using service::BrokerOptions;
-using service::ClientLink;
-using service::RunBroker;
 using service::SocketFile;
-using service::WorkerHooks;
 using service::WorkerOptions;
 
-using Clock = std::chrono::steady_clock;
-
-// Longer than anything here takes, on a busy machine under sanitizers.
-constexpr int kPatienceMs = 20000;
-
-// --- The worker: answers each byte that a client sends. -----------------------------------------
-
-enum Command : char {
-  kEcho = 'a',
-  kMakeSocket = 's',        // what the sandbox forbids
-  kAskGpu = 'g',            // '+' where a call to a GPU's driver may be made
-  kIsSecretVisible = 'e',   // '1' when the daemon's environment shows
-  kCountDescriptors = 'd',  // '0' + descriptors open
-  kBreakProtocol = 'x',     // sends nonsense to the broker
-  kStopAnswering = 'h',     // hangs the thread that serves
-  kKeepBusy = 'b',          // one more thread that computes for ever
-  kCrash = 'c',
-  kLeave = 'q',
-};
-
-char CountDescriptors() {
-  char count = '0';
-  for (int fd = 0; fd < 256; ++fd) count += fcntl(fd, F_GETFL) >= 0 ? 1 : 0;
-  return count;
-}
-
-char Answer(char command, ClientLink& control) {
-  switch (command) {
-    case kMakeSocket:
-      return socket(AF_INET, SOCK_STREAM, 0) < 0 ? '-' : '+';
-    case kAskGpu:
-      // DRM_IOCTL_VERSION of no descriptor.
-      return ioctl(-1, 0xc0406400, nullptr) < 0 && errno == EBADF ? '+' : '-';
-    case kIsSecretVisible:
-      return getenv("SECRET_TOKEN") != nullptr ? '1' : '0';
-    case kCountDescriptors:
-      return CountDescriptors();
-    case kBreakProtocol:
-      (void)!write(control.descriptor(), "xyz", 3);
-      return 'x';
-    case kCrash:
-      abort();
-    case kKeepBusy:
-      std::thread([] {
-        for (volatile uint64_t spin = 0;;) spin = spin + 1;
-      }).detach();
-      return command;
-    case kStopAnswering:
-      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
-    default:
-      return command;
-  }
-}
-
-void ServeEcho(UniqueFd client, ClientLink& control) {
-  for (;;) {
-    pollfd waits[2] = {{client.get(), POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
-    if (poll(waits, 2, -1) < 0) continue;
-    if (waits[1].revents != 0 && !control.OnReadable()) return;
-    if (waits[0].revents == 0) continue;
-    char command;
-    if (read(client.get(), &command, 1) != 1 || command == kLeave) return;
-    char answer = Answer(command, control);
-    (void)!write(client.get(), &answer, 1);
-  }
-}
-
-std::string Environment(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
-}
-
-Status OpenNothing() {
-  if (!Environment("WEBNND_TEST_OPEN_FAILS").empty()) return NotSupportedError("the test says so");
-  if (std::string delay = Environment("WEBNND_TEST_OPEN_MS"); !delay.empty()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(delay.c_str())));
-  }
-  return {};
-}
-
-[[noreturn]] void RunWorkerMain(const std::vector<std::string>& arguments) {
-  Result<WorkerOptions> options = service::ParseWorkerOptions(arguments);
-  if (!options.ok()) _exit(service::kWorkerBadOptions);
-  WorkerHooks hooks{.open_devices = OpenNothing, .serve = ServeEcho};
-  hooks.before_step = [](std::string_view step) -> Status {
-    if (step == Environment("WEBNND_TEST_STEP_FAILS")) return InternalError("the test says so");
-    return {};
-  };
-  hooks.gpu_is_open = [] { return !Environment("WEBNND_TEST_GPU").empty(); };
-  _exit(service::RunWorker(*options, hooks));
-}
-
-// --- The client. --------------------------------------------------------------------------------
-
-struct Reply {
-  char byte = 0;
-  pid_t worker = -1;  // as the kernel attests
-};
-
-class Client {
- public:
-  explicit Client(UniqueFd fd) : fd_(std::move(fd)) {
-    int on = 1;
-    setsockopt(fd_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-  }
-
-  bool Send(char command) { return send(fd_.get(), &command, 1, MSG_NOSIGNAL) == 1; }
-
-  // Nothing: the stream ended, or no answer came in time.
-  std::optional<Reply> Receive() {
-    pollfd wait{fd_.get(), POLLIN, 0};
-    if (poll(&wait, 1, kPatienceMs) != 1) return std::nullopt;
-    Reply reply;
-    iovec part{&reply.byte, 1};
-    alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(ucred))];
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = ancillary;
-    header.msg_controllen = sizeof ancillary;
-    if (recvmsg(fd_.get(), &header, 0) != 1) return std::nullopt;
-    if (cmsghdr* control = CMSG_FIRSTHDR(&header);
-        control != nullptr && control->cmsg_type == SCM_CREDENTIALS) {
-      ucred credentials;
-      std::memcpy(&credentials, CMSG_DATA(control), sizeof credentials);
-      reply.worker = credentials.pid;
-    }
-    return reply;
-  }
-
-  std::optional<Reply> Ask(char command) { return Send(command) ? Receive() : std::nullopt; }
-
-  // Neither an answer nor an end comes.
-  bool IsSilentFor(int milliseconds) {
-    pollfd wait{fd_.get(), POLLIN, 0};
-    return poll(&wait, 1, milliseconds) == 0;
-  }
-
-  pid_t worker() {
-    std::optional<Reply> reply = Ask(kEcho);
-    return reply ? reply->worker : -1;
-  }
-
-  // Milliseconds until the stream ends; nothing when it does not.
-  std::optional<int> WaitForEnd() {
-    Clock::time_point start = Clock::now();
-    while (Receive()) {
-    }
-    auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
-    if (passed.count() >= kPatienceMs) return std::nullopt;
-    return static_cast<int>(passed.count());
-  }
-
- private:
-  UniqueFd fd_;
-};
-
-sockaddr_un AddressOf(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  return address;
-}
-
-UniqueFd NewSocket() { return UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
-
-bool TryConnect(int fd, const std::string& path) {
-  sockaddr_un address = AddressOf(path);
-  return connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-}
-
-bool Eventually(const std::function<bool()>& condition) {
-  Clock::time_point end = Clock::now() + std::chrono::milliseconds(kPatienceMs);
-  while (Clock::now() < end) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
-
-// --- The daemon. --------------------------------------------------------------------------------
-
-class Broker : public testing::Test {
- protected:
-  Broker() {
-    char name[] = "/tmp/webnnd-broker-XXXXXX";
-    directory_ = mkdtemp(name);
-    path_ = directory_ + "/socket";
-  }
-  ~Broker() override {
-    if (daemon_ > 0) Stop(SIGKILL);
-    std::filesystem::remove_all(directory_);
-  }
-
-  using Variables = std::vector<std::pair<std::string, std::string>>;
-
-  // Runs the broker in a child process. The options are made there, so that no descriptor of the
-  // daemon's stays open here.
-  void StartWith(const std::function<BrokerOptions()>& make_options,
-                 const Variables& variables = {}) {
-    std::fflush(nullptr);
-    daemon_ = fork();
-    if (daemon_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-    InitLog("broker under test", LogLevel::kError);
-    Status status = RunBroker(make_options());
-    if (!status.ok()) LogError("{}", status.error().ToString());
-    _exit(status.ok() ? 0 : 1);
-  }
-
-  BrokerOptions Listening(bool warm_spare = true) {
-    BrokerOptions options;
-    options.socket_path = path_;
-    options.warm_spare = warm_spare;
-    return options;
-  }
-
-  void Start(bool warm_spare = true, const Variables& variables = {}) {
-    StartWith([&] { return Listening(warm_spare); }, variables);
-  }
-
-  Client Connect() {
-    UniqueFd fd;
-    EXPECT_TRUE(Eventually([&] {
-      fd = NewSocket();
-      return TryConnect(fd.get(), path_);
-    }));
-    return Client(std::move(fd));
-  }
-
-  // The exit status of the daemon, or 128 and the signal.
-  int Await() {
-    int status = 0;
-    waitpid(daemon_, &status, 0);
-    daemon_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  int Stop(int signal) {
-    kill(daemon_, signal);
-    return Await();
-  }
-
-  size_t DaemonDescriptors() const {
-    size_t count = 0;
-    for ([[maybe_unused]] const auto& entry :
-         std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", daemon_))) {
-      ++count;
-    }
-    return count;
-  }
-
-  std::string directory_;
-  std::string path_;
-  pid_t daemon_ = -1;
-};
+using Broker = EchoDaemonTest;
 
 TEST_F(Broker, Client_IsServed) {
   Start();
@@ -871,9 +607,5 @@ WEBNND_TEST_AS_UNPRIVILEGED_USER();
 }  // namespace webnnd::test
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "worker") {
-    webnnd::test::RunWorkerMain({argv + 2, argv + argc});
-  }
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return webnnd::test::RunTestsOrWorker(argc, argv, webnnd::test::RunEchoWorker);
 }
