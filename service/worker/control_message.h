@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/client_figures.h"
+#include "base/result.h"
 
 namespace webnnd::service {
 
@@ -33,6 +34,9 @@ struct ReportMessage {
   ClientFigures figures;
 };
 static_assert(std::has_unique_object_representations_v<ReportMessage>);
+
+// Sends one packet with a descriptor, and `flags` of sendmsg.
+Status SendWithDescriptor(int socket, const ControlMessage& message, int descriptor, int flags);
 
 }  // namespace webnnd::service
 

@@ -35,6 +35,7 @@
 #include "service/vulkan/open_devices.h"
 #include "service/worker/worker.h"
 #include "tests/sandbox/find_rule.h"
+#include "tests/sandbox/run_tests_or_worker.h"
 
 namespace webnnd::test {
 namespace {
@@ -48,23 +49,6 @@ using service::SyscallRule;
 
 // Only the message that carries the listener has these flags: it must not wait for itself.
 constexpr int kListenerFlags = MSG_NOSIGNAL | MSG_DONTROUTE;
-
-Status SendDescriptor(int socket, ControlMessage message, int fd, int flags) {
-  iovec part{&message, sizeof message};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = ancillary;
-  header.msg_controllen = sizeof ancillary;
-  cmsghdr* control = CMSG_FIRSTHDR(&header);
-  control->cmsg_level = SOL_SOCKET;
-  control->cmsg_type = SCM_RIGHTS;
-  control->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(control), &fd, sizeof fd);
-  if (sendmsg(socket, &header, flags) != sizeof message) return ErrnoError("sendmsg");
-  return {};
-}
 
 // In place of LockDown(): every call of every thread waits for the test's answer.
 Status BeWatched(SandboxProfile) {
@@ -83,13 +67,11 @@ Status BeWatched(SandboxProfile) {
                               SECCOMP_FILTER_FLAG_TSYNC_ESRCH,
                           &program);
   if (listener < 0) return ErrnoError("seccomp");
-  return SendDescriptor(service::kInheritedDescriptor, {.type = ControlType::kReady},
-                        static_cast<int>(listener), kListenerFlags);
+  return service::SendWithDescriptor(service::kInheritedDescriptor, {.type = ControlType::kReady},
+                                     static_cast<int>(listener), kListenerFlags);
 }
 
-[[noreturn]] void RunWorkerMain(const std::vector<std::string>& arguments) {
-  Result<service::WorkerOptions> options = service::ParseWorkerOptions(arguments);
-  if (!options.ok()) _exit(service::kWorkerBadOptions);
+void RunWorkerMain(const service::WorkerOptions& options) {
   std::vector<std::shared_ptr<service::Device>> devices;
   service::WorkerHooks hooks;
   hooks.open_devices = [&]() -> Status {
@@ -104,7 +86,7 @@ Status BeWatched(SandboxProfile) {
     (*session)->Run({control.descriptor(), [&control] { return control.OnReadable(); }});
   };
   hooks.lock_down = BeWatched;
-  _exit(service::RunWorker(*options, hooks));
+  _exit(service::RunWorker(options, hooks));
 }
 
 // --- The policy in the kernel's place. ----------------------------------------------------------
@@ -312,8 +294,8 @@ TEST(PolicyUse, OrdinarySession_NeedsEveryRuleThatIsNotRare) {
   int pair[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   UniqueFd ours(pair[0]), theirs(pair[1]);
-  ASSERT_TRUE(SendDescriptor(worker->control.get(), {.type = ControlType::kServe}, theirs.get(),
-                             MSG_NOSIGNAL)
+  ASSERT_TRUE(service::SendWithDescriptor(worker->control.get(), {.type = ControlType::kServe},
+                                          theirs.get(), MSG_NOSIGNAL)
                   .ok());
   theirs.Reset();
   UseService(std::move(ours));
@@ -340,9 +322,5 @@ TEST(PolicyUse, OrdinarySession_NeedsEveryRuleThatIsNotRare) {
 }  // namespace webnnd::test
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "worker") {
-    webnnd::test::RunWorkerMain({argv + 2, argv + argc});
-  }
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return webnnd::test::RunTestsOrWorker(argc, argv, webnnd::test::RunWorkerMain);
 }
