@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "client/webnn.h"
 #include "tests/fault/daemon_process.h"
@@ -63,13 +65,22 @@ class Client {
   std::vector<std::shared_ptr<webnn::Tensor>> tensors_;
 };
 
-TEST(DaemonMemory, OfOneClient_IsNotSeenByTheNextNorBesideIt) {
-  DaemonProcess daemon;
+void ExpectMemoryOfOneIsNotSeenByOthers(std::vector<std::string> options) {
+  DaemonProcess daemon(std::move(options));
   auto first = std::make_unique<Client>(daemon.socket());
   first->FillTensors();
   EXPECT_EQ(Client(daemon.socket()).CountWhatIsThere(), 0u);
   first.reset();
   EXPECT_EQ(Client(daemon.socket()).CountWhatIsThere(), 0u);
+}
+
+TEST(DaemonMemory, OfOneClient_IsNotSeenByTheNextNorBesideIt) {
+  ExpectMemoryOfOneIsNotSeenByOthers({});
+}
+
+// All in one worker, on one device.
+TEST(DaemonMemory, OfOneClientOfASharedWorker_IsNotSeenByTheNextNorBesideIt) {
+  ExpectMemoryOfOneIsNotSeenByOthers({"--isolation", "shared"});
 }
 
 }  // namespace
