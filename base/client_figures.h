@@ -19,6 +19,8 @@ struct ClientFigures {
   // Since the client came.
   uint64_t dispatches = 0;
   uint64_t dispatches_failed = 0;
+  // Of those, the ones that took longer than they may.
+  uint64_t dispatches_stopped = 0;
   uint64_t dispatches_in_flight = 0;
   // From the worker's accepting a dispatch to the device's end of it, of all that did not fail, to
   // an eighth; 0 when there was none.

@@ -64,22 +64,22 @@ std::string Table(const nlohmann::json& stats) {
   if (stats.at("clients").empty()) return text;
   fmt::format_to(std::back_inserter(text),
                  "\n{:>8} {:>6} {:>8} {:>7} {:>4} {:>7} {:>6} {:>8} {:>10} {:>10} {:>6} {:>6} "
-                 "{:>9} {:>9}\n",
+                 "{:>7} {:>9} {:>9}\n",
                  "PID", "UID", "WORKER", "AGE s", "CTX", "TENSORS", "GRAPHS", "BINDINGS",
-                 "DEVICE MB", "DISPATCHES", "FLIGHT", "FAILED", "MEDIAN us", "95 % us");
+                 "DEVICE MB", "DISPATCHES", "FLIGHT", "FAILED", "STOPPED", "MEDIAN us", "95 % us");
   for (const nlohmann::json& client : stats.at("clients")) {
     const nlohmann::json& dispatches = client.at("dispatches");
     const nlohmann::json& latency = client.at("latencyUs");
-    fmt::format_to(std::back_inserter(text),
-                   "{:>8} {:>6} {:>8} {:>7.0f} {:>4} {:>7} {:>6} {:>8} {:>10.1f} {:>10} {:>6} "
-                   "{:>6} {:>9} {:>9}\n",
-                   client.at("pid").get<int64_t>(), number(client, "uid"),
-                   number(client, "workerPid"), static_cast<double>(number(client, "ageMs")) / 1000,
-                   number(client, "contexts"), number(client, "tensors"), number(client, "graphs"),
-                   number(client, "bindings"),
-                   static_cast<double>(number(client, "deviceBytes")) / 1e6,
-                   number(dispatches, "accepted"), number(dispatches, "inFlight"),
-                   number(dispatches, "failed"), number(latency, "median"), number(latency, "p95"));
+    fmt::format_to(
+        std::back_inserter(text),
+        "{:>8} {:>6} {:>8} {:>7.0f} {:>4} {:>7} {:>6} {:>8} {:>10.1f} {:>10} {:>6} "
+        "{:>6} {:>7} {:>9} {:>9}\n",
+        client.at("pid").get<int64_t>(), number(client, "uid"), number(client, "workerPid"),
+        static_cast<double>(number(client, "ageMs")) / 1000, number(client, "contexts"),
+        number(client, "tensors"), number(client, "graphs"), number(client, "bindings"),
+        static_cast<double>(number(client, "deviceBytes")) / 1e6, number(dispatches, "accepted"),
+        number(dispatches, "inFlight"), number(dispatches, "failed"), number(dispatches, "stopped"),
+        number(latency, "median"), number(latency, "p95"));
   }
   return text;
 }

@@ -53,10 +53,10 @@ void AppendClient(std::string& json, const Stats::Client& client) {
                  figures.contexts, figures.tensors, figures.graphs, figures.bindings,
                  figures.device_bytes);
   fmt::format_to(std::back_inserter(json),
-                 R"("dispatches":{{"accepted":{},"inFlight":{},"failed":{}}},)"
+                 R"("dispatches":{{"accepted":{},"inFlight":{},"failed":{},"stopped":{}}},)"
                  R"("latencyUs":{{"median":{},"p95":{}}}}})",
                  figures.dispatches, figures.dispatches_in_flight, figures.dispatches_failed,
-                 figures.latency_median_us, figures.latency_p95_us);
+                 figures.dispatches_stopped, figures.latency_median_us, figures.latency_p95_us);
 }
 
 std::optional<uint64_t> FirstNumber(const std::string& path) {

@@ -7,10 +7,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/limits.h"
 
 namespace webnnd::service {
+
+class WorkOutcome;
 
 // Counts of durations on a logarithmic scale, four classes an octave: a quantile is within an
 // eighth of the truth. Thread-safe; never allocates.
@@ -43,6 +47,11 @@ class SessionMetrics {
     failed_.fetch_add(dispatches, std::memory_order_relaxed);
     ended_.fetch_add(dispatches, std::memory_order_release);
   }
+  // One that was stopped, which is a way to fail.
+  void Stop() {
+    stopped_.fetch_add(1, std::memory_order_relaxed);
+    Fail();
+  }
   void Complete(uint64_t microseconds) {
     latencies_.Add(microseconds);
     ended_.fetch_add(1, std::memory_order_release);
@@ -50,6 +59,7 @@ class SessionMetrics {
 
   uint64_t accepted() const { return accepted_.load(std::memory_order_relaxed); }
   uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
+  uint64_t stopped() const { return stopped_.load(std::memory_order_relaxed); }
   uint64_t in_flight() const {
     // Read in this order the difference is never negative.
     const uint64_t ended = ended_.load(std::memory_order_acquire);
@@ -60,6 +70,7 @@ class SessionMetrics {
  private:
   std::atomic<uint64_t> accepted_{0};
   std::atomic<uint64_t> failed_{0};
+  std::atomic<uint64_t> stopped_{0};
   std::atomic<uint64_t> ended_{0};
   LatencyHistogram latencies_;
 };
@@ -73,10 +84,12 @@ class DispatchesInFlight {
     uint64_t accepted_ns;
     uint32_t graph;  // Its handle's index.
     uint32_t kernels;
+    // Settled when the device has ended it.
+    std::shared_ptr<const WorkOutcome> outcome;
   };
   // No more are in flight than the front door admits.
-  void Add(const Entry& entry) { entries_[added_++ % entries_.size()] = entry; }
-  Entry Take() { return entries_[taken_++ % entries_.size()]; }
+  void Add(Entry entry) { entries_[added_++ % entries_.size()] = std::move(entry); }
+  Entry Take() { return std::move(entries_[taken_++ % entries_.size()]); }
 
  private:
   std::array<Entry, limits::kTasksInFlightMax> entries_;

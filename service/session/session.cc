@@ -47,6 +47,7 @@ ClientFigures Session::Figures() const {
           .device_bytes = device_bytes_->used(),
           .dispatches = metrics_.accepted(),
           .dispatches_failed = metrics_.failed(),
+          .dispatches_stopped = metrics_.stopped(),
           .dispatches_in_flight = metrics_.in_flight(),
           .latency_median_us = metrics_.latencies().Quantile(0.5),
           .latency_p95_us = metrics_.latencies().Quantile(0.95)};

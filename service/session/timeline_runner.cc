@@ -200,9 +200,13 @@ void TimelineRunner::EndDispatches(ContextObject& context, uint32_t count, uint6
   const uint64_t now_ns = MonotonicNs();
   for (uint32_t i = 0; i < count; ++i) {
     const DispatchesInFlight::Entry entry = context.in_flight->Take();
-    TraceDispatch(entry, submitted_ns, now_ns, ok);
-    if (ok) {
+    const Error* error = entry.outcome->error();
+    TraceDispatch(entry, submitted_ns, now_ns, ok && error == nullptr);
+    if (ok && error == nullptr) {
       metrics_.Complete((now_ns - entry.accepted_ns) / 1000);
+    } else if (error != nullptr && error->cause() == Cause::kQuota &&
+               entry.outcome->failed_itself()) {
+      metrics_.Stop();
     } else {
       metrics_.Fail();
     }
@@ -596,7 +600,7 @@ void TimelineRunner::DestroyBinding(std::shared_ptr<BindingObject> binding) {
   });
 }
 
-Status TimelineRunner::RunDispatch(BindingObject& binding) {
+Status TimelineRunner::RunDispatch(BindingObject& binding, uint64_t accepted_ns) {
   ContextObject& context = *binding.context;
   const GraphObject& graph = *binding.graph;
   if (!graph.built) {
@@ -627,6 +631,8 @@ Status TimelineRunner::RunDispatch(BindingObject& binding) {
   context.has_unsubmitted_work = true;
   TRY(context.timeline->Dispatch(binding.prepared, outcome));
   for (const auto& output : binding.outputs) output->written = outcome;
+  context.in_flight->Add({accepted_ns, graph.handle.index, graph.kernel_count, outcome});
+  ++context.dispatches_to_end;
   return {};
 }
 
@@ -635,15 +641,12 @@ void TimelineRunner::Dispatch(std::shared_ptr<BindingObject> binding) {
   auto task = [this, binding, accepted_ns = MonotonicNs()] {
     TraceScope scope("record");
     scope.Add("graph", binding->graph->handle.index);
-    Status status = RunDispatch(*binding);
+    Status status = RunDispatch(*binding, accepted_ns);
     if (!status.ok()) {
       metrics_.Fail();
       Poison(binding->outputs, std::move(status).error().AddContext("dispatching the graph"));
       return;
     }
-    const GraphObject& graph = *binding->graph;
-    binding->context->in_flight->Add({accepted_ns, graph.handle.index, graph.kernel_count});
-    ++binding->context->dispatches_to_end;
     // A dispatch writes its outputs whole.
     for (const auto& tensor : binding->outputs) tensor->error.reset();
   };

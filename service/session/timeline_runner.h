@@ -84,7 +84,7 @@ class TimelineRunner {
   Status AllocateTensor(TensorObject& tensor);
   Status Clear(TensorObject& tensor);
   Status WriteAll(TensorObject& tensor, const PayloadSource& data);
-  Status RunDispatch(BindingObject& binding);
+  Status RunDispatch(BindingObject& binding, uint64_t accepted_ns);
   void PostBuild(const std::shared_ptr<BuildRequest>& request);
   void WaitUntilBuilt(const GraphObject& graph);
 

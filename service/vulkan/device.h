@@ -150,11 +150,14 @@ class WorkOutcome {
   bool settled() const { return settled_.load(); }
   // Why it failed; nullptr where it did not, or is not settled yet.
   const Error* error() const { return settled() && error_ ? &*error_ : nullptr; }
+  // Whether that is its own failure, and not one of what it reads.
+  bool failed_itself() const { return settled() && failed_itself_; }
 
   // Once. `error`: its own failure, if any.
   void Settle(std::optional<Error> error) {
     CHECK(!settled());
     error_ = std::move(error);
+    failed_itself_ = error_.has_value();
     for (const auto& source : sources_) {
       CHECK(source->settled());
       if (!error_ && source->error() != nullptr) error_ = *source->error();
@@ -166,6 +169,7 @@ class WorkOutcome {
  private:
   std::vector<std::shared_ptr<const WorkOutcome>> sources_;  // Empty once settled.
   std::optional<Error> error_;
+  bool failed_itself_ = false;
   std::atomic<bool> settled_{false};
 };
 

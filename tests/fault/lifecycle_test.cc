@@ -125,6 +125,44 @@ TEST(Stats, Clients_AreListedWithWhatTheyDid) {
   EXPECT_EQ(file.st_mode & 0777, 0600u);
 }
 
+TEST(Stats, DispatchThatIsStopped_IsCountedSo) {
+  DaemonProcess daemon({"--quota", "dispatch-ms=50"});
+  webnn::ML ml(Connect::ToSocket(daemon.socket()));
+  auto context = ml.Wait(ml.CreateContext());
+  ASSERT_TRUE(context.ok()) << context.error().ToString();
+  const webnn::Shape shape{512, 512};
+  auto build = [&](int products) {
+    webnn::GraphBuilder builder(*context);
+    auto x = builder.Input("x", webnn::OperandDataType::kFloat32, shape).value();
+    auto y = builder.Abs(x).value();
+    for (int i = 0; i < products; ++i) y = builder.Matmul(y, x).value();
+    return ml.Wait(builder.Build({{"y", y}})).value();
+  };
+  // Many times what it may take; and what cannot be stopped, for it is submitted at once.
+  auto endless = build(200), brief = build(0);
+  std::vector<std::shared_ptr<webnn::Tensor>> tensors;
+  for (int i = 0; i < 4; ++i) {
+    tensors.push_back(ml.Wait((*context)->CreateTensor({webnn::OperandDataType::kFloat32, shape,
+                                                        /*readable=*/true, /*writable=*/true}))
+                          .value());
+  }
+  ASSERT_TRUE((*context)->Dispatch(*endless, {{"x", tensors[0]}}, {{"y", tensors[1]}}).ok());
+  // It reads what was not written.
+  ASSERT_TRUE((*context)->Dispatch(*brief, {{"x", tensors[1]}}, {{"y", tensors[2]}}).ok());
+  ASSERT_TRUE((*context)->Dispatch(*brief, {{"x", tensors[0]}}, {{"y", tensors[3]}}).ok());
+  EXPECT_TRUE(ml.Wait((*context)->ReadTensor(*tensors[3])).ok());
+  json dispatches;
+  EXPECT_TRUE(Eventually([&] {
+    dispatches = StatsAt(daemon.socket())["clients"][0]["dispatches"];
+    return dispatches["accepted"] == 3 && dispatches["inFlight"] == 0;
+  }));
+  EXPECT_EQ(dispatches["failed"], 2) << dispatches;
+  EXPECT_EQ(dispatches["stopped"], 1) << dispatches;
+  Completed table = Webnnd("stats --socket " + daemon.socket());
+  EXPECT_THAT(table.output, testing::ContainsRegex("FLIGHT FAILED STOPPED"));
+  EXPECT_THAT(table.output, testing::ContainsRegex(" 3 +0 +2 +1 "));
+}
+
 TEST(Stats, WorkerThatWasKilled_IsCounted) {
   DaemonProcess daemon({"--no-warm-spare"});
   Client client(daemon);

@@ -41,16 +41,19 @@ TEST(SessionMetrics, Dispatches_AreInFlightUntilTheyEnd) {
   for (int i = 0; i < 5; ++i) metrics.Accept();
   metrics.Complete(100);
   metrics.Fail(2);
+  metrics.Stop();
   EXPECT_EQ(metrics.accepted(), 5u);
-  EXPECT_EQ(metrics.failed(), 2u);
-  EXPECT_EQ(metrics.in_flight(), 2u);
+  EXPECT_EQ(metrics.failed(), 3u);
+  EXPECT_EQ(metrics.stopped(), 1u);
+  EXPECT_EQ(metrics.in_flight(), 1u);
 }
 
 TEST(DispatchesInFlight, Entries_ComeBackInOrderThroughManyRounds) {
   DispatchesInFlight in_flight;
   uint32_t added = 0, taken = 0;
   for (int round = 0; round < 20; ++round) {
-    for (uint32_t i = 0; i < limits::kTasksInFlightMax; ++i) in_flight.Add({1, added++, 2});
+    for (uint32_t i = 0; i < limits::kTasksInFlightMax; ++i)
+      in_flight.Add({1, added++, 2, nullptr});
     while (taken < added) ASSERT_EQ(in_flight.Take().graph, taken++);
   }
 }
