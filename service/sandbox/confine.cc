@@ -239,7 +239,7 @@ Status RestrictPaths(const ConfineOptions& options) {
 // Step resources ---------------------------------------------------------------------------------
 
 Status LimitResourcesOfProfile(const ConfineOptions& options) {
-  return LimitResources(options.profile);
+  return LimitResources(options.profile, options.device_bytes);
 }
 
 // Step dumpable ----------------------------------------------------------------------------------
@@ -289,8 +289,8 @@ std::vector<VisiblePath> DriverPaths(SandboxProfile profile) {
   return paths;
 }
 
-Status LimitResources(SandboxProfile profile) {
-  for (const ResourceRule& rule : ResourcePolicy(profile)) {
+Status LimitResources(SandboxProfile profile, uint64_t device_bytes) {
+  for (const ResourceRule& rule : ResourcePolicy(profile, device_bytes)) {
     rlimit limit;
     auto resource = static_cast<__rlimit_resource_t>(rule.resource);
     TRY(Checked(getrlimit(resource, &limit), fmt::format("getrlimit of {}", rule.name)));

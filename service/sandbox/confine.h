@@ -27,6 +27,8 @@ std::vector<VisiblePath> DriverPaths(SandboxProfile profile);
 struct ConfineOptions {
   SandboxProfile profile = SandboxProfile::kStrict;
   std::vector<VisiblePath> visible_paths = DriverPaths(profile);
+  // What the process's clients may have of the device (ResourcePolicy).
+  uint64_t device_bytes = limits::kDeviceBytesPerSessionMax;
   // Called before each step with its name; an error stops there. Tests make steps fail with it.
   std::function<Status(std::string_view step)> before_step = nullptr;
 };
@@ -37,9 +39,9 @@ struct ConfineOptions {
 // the driver has been opened.
 Status Confine(const ConfineOptions& options);
 
-// Lowers this process's limits to ResourcePolicy(profile): Confine()'s step, and once more where
-// the profile is narrowed later.
-Status LimitResources(SandboxProfile profile);
+// Lowers this process's limits to ResourcePolicy(): Confine()'s step, and once more where the
+// profile is narrowed later.
+Status LimitResources(SandboxProfile profile, uint64_t device_bytes);
 
 // The names of Confine()'s steps, in order.
 std::vector<std::string_view> ConfineSteps();

@@ -22,6 +22,10 @@ namespace {
 
 constexpr uint64_t kWholeArgument = ~0ull;
 
+// What a worker may map beside device memory, and beside as much again that was given back and is
+// kept: code, stacks of threads, arenas, descriptions of graphs, staging. Most of it is never used.
+constexpr uint64_t kAddressSpaceBytes = 8ull << 30;
+
 constexpr ArgumentCondition Equals(uint8_t index, uint64_t value) {
   return {.index = index, .mask = kWholeArgument, .value = value};
 }
@@ -368,7 +372,7 @@ std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile) {
   return rules;
 }
 
-std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile) {
+std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile, uint64_t device_bytes) {
   // NVIDIA's driver holds a descriptor for each mapping.
   const uint64_t driver_descriptors = profile == SandboxProfile::kNvidia ? 4096 : 0;
   std::vector<ResourceRule> rules = {
@@ -381,7 +385,7 @@ std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile) {
   };
   if (profile == SandboxProfile::kStrict) {
     // Sanitizers reserve terabytes of shadow, and drivers of GPUs map what is not memory.
-    rules.push_back({RLIMIT_AS, "as", 3 * limits::kDeviceBytesPerSessionMax,
+    rules.push_back({RLIMIT_AS, "as", kAddressSpaceBytes + 2 * device_bytes,
                      "a client's device memory is host memory on lavapipe; one client must not "
                      "exhaust the machine"});
   }

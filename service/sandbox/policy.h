@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
+
 namespace webnnd::service {
 
 // One for each family of drivers. All of them find lavapipe too.
@@ -98,7 +100,9 @@ struct ResourceRule {
   std::string_view reason;
 };
 
-std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile);
+// `device_bytes` is what the worker's clients may have of the device.
+std::vector<ResourceRule> ResourcePolicy(SandboxProfile profile,
+                                         uint64_t device_bytes = limits::kDeviceBytesPerSessionMax);
 
 }  // namespace webnnd::service
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -28,12 +29,19 @@ void ChooseSignals() {
   signal(SIGTERM, SIG_IGN);
 }
 
-Status LockDownFor(SandboxProfile profile, const WorkerHooks& hooks) {
+// A shared worker has many clients, each with its quota: what is said of one does not narrow it.
+uint64_t DeviceBytesOf(const WorkerOptions& options) {
+  if (!options.shared) return options.quota.device_bytes;
+  return std::max(options.quota.device_bytes, Quota().device_bytes);
+}
+
+Status LockDownFor(const WorkerOptions& options, const WorkerHooks& hooks) {
+  const SandboxProfile profile = options.profile;
   SandboxProfile narrowed = NarrowedProfile(profile, !hooks.gpu_is_open || hooks.gpu_is_open());
   if (narrowed != profile) {
     LogInfo("no GPU is open: the sandbox is {}, not {}", SandboxProfileName(narrowed),
             SandboxProfileName(profile));
-    TRY(LimitResources(narrowed));
+    TRY(LimitResources(narrowed, DeviceBytesOf(options)));
   }
   return hooks.lock_down(narrowed);
 }
@@ -79,6 +87,7 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
     LogWarning("there is NO SANDBOX: this worker can do all that its user can");
   } else {
     ConfineOptions confine{.profile = options.profile};
+    confine.device_bytes = DeviceBytesOf(options);
     confine.before_step = hooks.before_step;
     if (Status confined = Confine(confine); !confined.ok()) {
       LogError("no sandbox, no service: {}", confined.error().ToString());
@@ -90,7 +99,7 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
     return kWorkerNoDevice;
   }
   if (!options.no_sandbox) {
-    if (Status locked = LockDownFor(options.profile, hooks); !locked.ok()) {
+    if (Status locked = LockDownFor(options, hooks); !locked.ok()) {
       LogError("no sandbox, no service: {}", locked.error().ToString());
       return kWorkerNoSandbox;
     }

@@ -421,6 +421,23 @@ TEST(PrivateDaemon, OwnerKilled_EndsWithAllItsWorkers) {
       Eventually([&] { return std::none_of(processes.begin(), processes.end(), IsAlive); }));
 }
 
+// --- Limits -------------------------------------------------------------------------------------
+
+TEST(Daemon, AddressSpaceOfAWorker_FollowsTheQuota) {
+#ifdef WEBNND_SANITIZERS
+  GTEST_SKIP() << "sanitizers reserve terabytes";
+#endif
+  DaemonProcess daemon({"--quota", "device-bytes=1G"});
+  Client client(daemon);
+  client.Steps(1);
+  std::ifstream limits("/proc/" + std::to_string(LastWorkerOf(daemon.socket(), getpid())) +
+                       "/limits");
+  std::string line;
+  while (std::getline(limits, line) && !line.starts_with("Max address space")) {
+  }
+  EXPECT_THAT(line, HasSubstr(" " + std::to_string(10ull << 30) + " "));
+}
+
 // --- Shared isolation ---------------------------------------------------------------------------
 
 TEST(SharedIsolation, ClientThatBreaksTheProtocol_EndsAlone) {

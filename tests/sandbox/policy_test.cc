@@ -405,6 +405,22 @@ TEST(SandboxProfile, WithoutAGpuOpen_IsStrict) {
   }
 }
 
+TEST(ResourcePolicy, AddressSpace_FollowsTheQuotaOfDeviceBytes) {
+  auto bytes = [](auto... arguments) -> uint64_t {
+    for (const service::ResourceRule& rule : service::ResourcePolicy(arguments...)) {
+      if (rule.resource == RLIMIT_AS) return rule.value;
+    }
+    return 0;
+  };
+  const auto strict = SandboxProfile::kStrict;
+  EXPECT_EQ(bytes(strict), bytes(strict, limits::kDeviceBytesPerSessionMax));
+  for (const uint64_t quota : {uint64_t{1} << 20, uint64_t{1} << 30, uint64_t{1} << 40}) {
+    EXPECT_GE(bytes(strict, quota), 2 * quota);
+    EXPECT_LE(bytes(strict, quota), 2 * quota + (8ull << 30));
+    EXPECT_EQ(bytes(SandboxProfile::kMesa, quota), 0u);
+  }
+}
+
 TEST(ResourcePolicy, Descriptors_SufficeForAFileWithEachTaskInFlight) {
   for (SandboxProfile profile : service::kSandboxProfiles) {
     for (const service::ResourceRule& rule : service::ResourcePolicy(profile)) {
