@@ -52,6 +52,12 @@ int Answer(Kind kind) {
     case Kind::kSend:
     case Kind::kReceive:
       return ECONNRESET;
+    case Kind::kProcess:
+      return EAGAIN;
+    case Kind::kWatch:
+      return ENOSPC;
+    case Kind::kWait:
+      return EBADF;
   }
   return EIO;
 }

@@ -13,13 +13,16 @@ namespace webnnd::fault {
 enum class Kind : uint8_t {
   kVulkan,
   kMemory,      // mmap, memfd_create and what makes one whole
-  kDescriptor,  // eventfd, dup
-  kFile,        // pread, pwrite
-  kSend,        // sendmsg, or the channel in memory
+  kDescriptor,  // eventfd, dup, socket, accept, open
+  kFile,        // pread, pwrite, write to a file
+  kSend,        // send, sendmsg, or the channel in memory
   kReceive,
-  kPool,  // what is handed out of memory that is there already: buffers in blocks, quota
+  kPool,     // what is handed out of memory that is there already: buffers in blocks, quota
+  kProcess,  // clone, and what signals or reaps by a pidfd
+  kWatch,    // epoll_ctl that adds
+  kWait,     // epoll_wait
 };
-inline constexpr int kKindCount = 7;
+inline constexpr int kKindCount = 10;
 
 constexpr uint32_t Only(Kind kind) { return 1u << static_cast<uint32_t>(kind); }
 inline constexpr uint32_t kAllKinds = (1u << kKindCount) - 1;

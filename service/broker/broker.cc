@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/fault.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "service/broker/socket.h"
@@ -25,6 +26,8 @@
 
 namespace webnnd::service {
 namespace {
+
+using fault::Kind;
 
 // Pause in accepting when the process is out of descriptors: the listener stays readable.
 constexpr int64_t kAcceptPauseMs = 100;
@@ -47,7 +50,8 @@ Peer PeerOf(const UniqueFd& client) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
   Peer peer{.since_ms = NowMs()};
-  if (getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0) {
+  if (SYS_CALL(Kind::kReceive,
+               getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length)) == 0) {
     peer.pid = credentials.pid;
     peer.uid = credentials.uid;
   }
@@ -64,13 +68,15 @@ class Broker final : public WorkerActions {
   Status Open();
   Status BlockSignals();
   Status Listen();
-  void ListenForStats();
+  Status ListenForStats();
+  Status WatchListeners();
+  UniqueFd Accept(int listener);
   Status Watch(int fd, Source source, uint32_t id, uint32_t events = EPOLLIN);
   void Unwatch(int fd);
   Status Step();
 
-  void OnEvent(Source source, uint32_t id);
-  void OnSignal();
+  Status OnEvent(Source source, uint32_t id);
+  Status OnSignal();
   void OnListener(uint32_t index);
   void OnStats();
   void OnControl(uint32_t id);
@@ -78,7 +84,7 @@ class Broker final : public WorkerActions {
 
   // What the pool decides.
   Status Start(uint32_t id) override;
-  void Ping(uint32_t id, uint32_t sequence) override;
+  bool Ping(uint32_t id, uint32_t sequence) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
@@ -124,7 +130,7 @@ Status Broker::Run() {
 }
 
 Status Broker::Open() {
-  epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  epoll_.Reset(SYS_CALL(Kind::kDescriptor, epoll_create1(EPOLL_CLOEXEC)));
   if (!epoll_.valid()) return ErrnoError("epoll_create1");
   TRY(BlockSignals());
   TRY(Listen());
@@ -161,7 +167,7 @@ Status Broker::BlockSignals() {
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return ErrnoError("sigprocmask");
-  signals_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  signals_.Reset(SYS_CALL(Kind::kDescriptor, signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)));
   if (!signals_.valid()) return ErrnoError("signalfd");
   return Watch(signals_.get(), Source::kSignal, 0);
 }
@@ -173,43 +179,54 @@ Status Broker::Listen() {
     listeners_.push_back(socket_file_->descriptor());
     LogInfo("listening ({})", options_.socket_path);
   }
-  if (!options_.stats_path.empty()) ListenForStats();
   for (const UniqueFd& fd : options_.listening) listeners_.push_back(fd.get());
-  for (size_t i = 0; i < listeners_.size(); ++i) {
-    TRY(Watch(listeners_[i], Source::kListener, static_cast<uint32_t>(i)));
+  if (!options_.stats_path.empty()) {
+    // Serving does not depend on it.
+    Status listens = ListenForStats();
+    if (!listens.ok()) LogWarning("there are no stats: {}", listens.error().ToString());
   }
+  TRY(WatchListeners());
   INVALID_IF(listeners_.empty() && options_.connected.empty(),
              "there is nothing to serve: no socket path and no descriptor is given");
   return {};
 }
 
-// Serving does not depend on it.
-void Broker::ListenForStats() {
-  Result<SocketFile> file = SocketFile::Listen(options_.stats_path);
-  if (!file.ok()) return LogWarning("there are no stats: {}", file.error().ToString());
-  stats_file_.emplace(*std::move(file));
-  Status watched = Watch(stats_file_->descriptor(), Source::kStats, 0);
-  if (!watched.ok()) LogWarning("there are no stats: {}", watched.error().ToString());
+Status Broker::ListenForStats() {
+  ASSIGN_OR_RETURN(SocketFile file, SocketFile::Listen(options_.stats_path));
+  stats_file_.emplace(std::move(file));
+  return {};
+}
+
+Status Broker::WatchListeners() {
+  for (size_t i = 0; i < listeners_.size(); ++i) {
+    TRY(Watch(listeners_[i], Source::kListener, static_cast<uint32_t>(i)));
+  }
+  if (stats_file_) TRY(Watch(stats_file_->descriptor(), Source::kStats, 0));
+  return {};
 }
 
 Status Broker::Watch(int fd, Source source, uint32_t id, uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = uint64_t{static_cast<uint32_t>(source)} << 32 | id;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return ErrnoError("epoll_ctl");
+  if (SYS_CALL(Kind::kWatch, epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event)) != 0) {
+    return ErrnoError("epoll_ctl");
+  }
   return {};
 }
 
+// Taking away wants nothing that could be missing.
 void Broker::Unwatch(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 Status Broker::Step() {
   pool_->Settle(NowMs());
   epoll_event events[32];
-  int count = epoll_wait(epoll_.get(), events, std::size(events), TimeoutMs());
+  int count =
+      SYS_CALL(Kind::kWait, epoll_wait(epoll_.get(), events, std::size(events), TimeoutMs()));
   if (count < 0 && errno != EINTR) return ErrnoError("epoll_wait");
   for (int i = 0; i < count; ++i) {
-    OnEvent(static_cast<Source>(events[i].data.u64 >> 32),
-            static_cast<uint32_t>(events[i].data.u64));
+    TRY(OnEvent(static_cast<Source>(events[i].data.u64 >> 32),
+                static_cast<uint32_t>(events[i].data.u64)));
   }
   pool_->OnTimers(NowMs());
   if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();
@@ -221,39 +238,56 @@ Status Broker::Step() {
   return {};
 }
 
-void Broker::OnEvent(Source source, uint32_t id) {
+Status Broker::OnEvent(Source source, uint32_t id) {
   switch (source) {
     case Source::kSignal:
       return OnSignal();
     case Source::kListener:
-      return OnListener(id);
+      OnListener(id);
+      break;
     case Source::kStats:
-      return OnStats();
+      OnStats();
+      break;
     case Source::kClient:
-      return pool_->OnClientLeft(id);
+      pool_->OnClientLeft(id);
+      break;
     case Source::kControl:
-      return OnControl(id);
+      OnControl(id);
+      break;
     case Source::kPidfd:
-      return OnWorkerEnd(id);
+      OnWorkerEnd(id);
+      break;
   }
+  return {};
 }
 
-void Broker::OnSignal() {
+Status Broker::OnSignal() {
   signalfd_siginfo info;
-  if (read(signals_.get(), &info, sizeof info) != sizeof info) return;
+  const ssize_t got = SYS_CALL(Kind::kReceive, read(signals_.get(), &info, sizeof info));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+  // It wants an end, whichever signal it is.
+  if (got != sizeof info) return ErrnoError("reading which signal came");
   LogInfo("stopping (SIG{})", sigabbrev_np(static_cast<int>(info.ssi_signo)));
   stopping_ = true;
+  return {};
+}
+
+// Invalid: there is none, or accepting pauses.
+UniqueFd Broker::Accept(int listener) {
+  if (!accepting_) return UniqueFd();
+  // A listener from outside may be blocking, so one connection per event.
+  UniqueFd peer(SYS_CALL(Kind::kDescriptor,
+                         accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  if (!peer.valid() && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+    LogError("accepting a connection fails ({})", strerrorname_np(errno));
+    PauseAccepting();
+  }
+  return peer;
 }
 
 void Broker::OnListener(uint32_t index) {
-  if (!accepting_) return;
-  // A listener from outside may be blocking, so one connection per event.
-  UniqueFd client(accept4(listeners_[index], nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!client.valid()) {
-    if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
-    LogError("accepting a client fails ({})", strerrorname_np(errno));
-    return PauseAccepting();
-  }
+  UniqueFd client = Accept(listeners_[index]);
+  if (!client.valid()) return;
   if (!PeerIsTrusted(client.get())) {
     LogWarning("a client of another user is refused");
     return;
@@ -263,11 +297,11 @@ void Broker::OnListener(uint32_t index) {
 
 // Who asks is answered at once, or not at all: nothing is kept of it.
 void Broker::OnStats() {
-  UniqueFd asker(
-      accept4(stats_file_->descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const UniqueFd asker = Accept(stats_file_->descriptor());
   if (!asker.valid() || !PeerIsTrusted(asker.get())) return;
   const std::string line = ToJson(CollectStats());
-  const ssize_t sent = send(asker.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = SYS_CALL(
+      Kind::kSend, send(asker.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   // An asker that has left is no news.
   if (sent >= 0 && sent != static_cast<ssize_t>(line.size())) {
     LogWarning("stats are not sent whole ({})", sent);
@@ -309,15 +343,16 @@ bool Broker::HasMemory(bool newcomers) {
 
 void Broker::PauseAccepting() {
   for (int listener : listeners_) Unwatch(listener);
+  if (stats_file_) Unwatch(stats_file_->descriptor());
   accepting_ = false;
   accept_again_ms_ = NowMs() + kAcceptPauseMs;
 }
 
 void Broker::ResumeAccepting() {
   accepting_ = true;
-  for (size_t i = 0; i < listeners_.size(); ++i) {
-    (void)Watch(listeners_[i], Source::kListener, static_cast<uint32_t>(i)).ok();
-  }
+  if (WatchListeners().ok()) return;
+  // Once more, then.
+  PauseAccepting();
 }
 
 void Broker::Admit(UniqueFd client) {
@@ -345,6 +380,9 @@ void Broker::OnControl(uint32_t id) {
     case WorkerProcess::Received::kClosed:
       // Its end shows at the pidfd; should it live on, its silence kills it.
       return Unwatch(found->second.control_descriptor());
+    case WorkerProcess::Received::kFailed:
+      // As good as a packet that is none.
+      return pool_->OnPacket(id, {}, NowMs());
   }
 }
 
@@ -382,14 +420,15 @@ UniqueFd Broker::OpenTraceFile(uint32_t worker) const {
   if (options_.trace_directory.empty()) return UniqueFd();
   const std::string path = fmt::format("{}/worker-{}.json", options_.trace_directory, worker);
   // A file of its own: a worker that is taken over spoils no other's.
-  UniqueFd file(
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  UniqueFd file(SYS_CALL(
+      Kind::kDescriptor,
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)));
   if (!file.valid())
     LogWarning("worker {} writes no trace: {}", worker, ErrnoError(path).message());
   return file;
 }
 
-void Broker::Ping(uint32_t id, uint32_t sequence) { workers_.at(id).Ping(sequence); }
+bool Broker::Ping(uint32_t id, uint32_t sequence) { return workers_.at(id).Ping(sequence); }
 
 Status Broker::Serve(uint32_t id, uint32_t client) {
   auto found = clients_.find(client);
@@ -416,7 +455,8 @@ void Broker::TurnAway(uint32_t client, const Status& why) {
   if (!why.ok() && options_.farewell) {
     const std::vector<std::byte> words = options_.farewell(why.error().message());
     // The first that is written there: the socket has room, or nobody listens.
-    (void)send(found->second.get(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)SYS_CALL(Kind::kSend, send(found->second.get(), words.data(), words.size(),
+                                     MSG_NOSIGNAL | MSG_DONTWAIT));
   }
   clients_.erase(found);
   peers_.erase(client);

@@ -13,8 +13,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/fault.h"
+
 namespace webnnd::service {
 namespace {
+
+using fault::Kind;
 
 // Connections that wait for accept(); the broker takes them at once.
 constexpr int kBacklog = 64;
@@ -39,7 +43,8 @@ std::string DirectoryOf(const std::string& path) {
 }
 
 Result<UniqueFd> NewSocket() {
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  UniqueFd fd(
+      SYS_CALL(Kind::kDescriptor, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   if (!fd.valid()) return ErrnoError("socket");
   return fd;
 }
@@ -68,10 +73,15 @@ Status Reclaim(const std::string& path, const sockaddr_un& address) {
 Status BindPrivately(int fd, const sockaddr_un& address) {
   // The mode is right from the first moment, not after a chmod.
   mode_t old = umask(0177);
-  int bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  int bound =
+      SYS_CALL(Kind::kFile, bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address));
   umask(old);
   if (bound != 0) return ErrnoError(fmt::format("binding {}", address.sun_path));
-  if (listen(fd, kBacklog) != 0) return ErrnoError("listen");
+  if (SYS_CALL(Kind::kDescriptor, listen(fd, kBacklog)) != 0) {
+    Error error = ErrnoError("listen");
+    unlink(address.sun_path);
+    return error;
+  }
   return {};
 }
 
@@ -99,14 +109,20 @@ Result<SocketFile> SocketFile::Listen(const std::string& path) {
   ASSIGN_OR_RETURN(sockaddr_un address, AddressOf(path));
   std::string directory = DirectoryOf(path);
   // Two daemons that start at once must not remove each other's fresh socket.
-  UniqueFd lock(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd lock(
+      SYS_CALL(Kind::kDescriptor, open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   if (!lock.valid()) return ErrnoError(fmt::format("opening {}", directory));
-  if (flock(lock.get(), LOCK_EX) != 0) return ErrnoError(fmt::format("locking {}", directory));
+  if (SYS_CALL(Kind::kFile, flock(lock.get(), LOCK_EX)) != 0)
+    return ErrnoError(fmt::format("locking {}", directory));
   TRY(Reclaim(path, address));
   ASSIGN_OR_RETURN(UniqueFd socket, NewSocket());
   TRY(BindPrivately(socket.get(), address));
   struct stat status;
-  if (lstat(path.c_str(), &status) != 0) return ErrnoError(fmt::format("looking at {}", path));
+  if (SYS_CALL(Kind::kFile, lstat(path.c_str(), &status)) != 0) {
+    Error error = ErrnoError(fmt::format("looking at {}", path));
+    unlink(path.c_str());
+    return error;
+  }
   return SocketFile(path, std::move(socket), status.st_dev, status.st_ino);
 }
 
@@ -143,7 +159,9 @@ Result<bool> IsListening(int fd) {
 bool PeerIsTrusted(int fd) {
   ucred peer{};
   socklen_t length = sizeof peer;
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+  if (SYS_CALL(Kind::kReceive, getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length)) != 0) {
+    return false;
+  }
   return peer.uid == geteuid() || peer.uid == 0;
 }
 

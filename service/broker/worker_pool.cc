@@ -38,8 +38,9 @@ int64_t WorkerPool::Worker::deadline_ms() const {
       return started_ms + limits::kWorkerStartMaxMs;
     case State::kReady:
     case State::kServing:
-      return unanswered_since_ms ? *unanswered_since_ms + limits::kHeartbeatSilenceMaxMs
-                                 : next_ping_ms;
+      if (!unanswered_since_ms) return next_ping_ms;
+      return std::min(ping_sent ? INT64_MAX : next_ping_ms,
+                      *unanswered_since_ms + limits::kHeartbeatSilenceMaxMs);
     case State::kDying:
       break;
   }
@@ -173,12 +174,14 @@ Status WorkerPool::OnTimer(uint32_t id, Worker& worker, int64_t now_ms) {
   if (worker.state == State::kStarting) {
     return DeviceLostError("the worker is not ready in time ({} ms)", limits::kWorkerStartMaxMs);
   }
-  if (worker.unanswered_since_ms) {
+  if (!worker.unanswered_since_ms) {
+    worker.unanswered_since_ms = now_ms;
+    ++worker.sequence;
+  } else if (now_ms - *worker.unanswered_since_ms >= limits::kHeartbeatSilenceMaxMs) {
     return DeviceLostError("the worker is silent ({} ms)", now_ms - *worker.unanswered_since_ms);
   }
-  actions_.Ping(id, ++worker.sequence);
+  worker.ping_sent = actions_.Ping(id, worker.sequence);
   worker.reports_left = worker.clients.size();
-  worker.unanswered_since_ms = now_ms;
   worker.next_ping_ms = now_ms + limits::kHeartbeatIntervalMs;
   return {};
 }

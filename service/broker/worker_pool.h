@@ -29,8 +29,9 @@ class WorkerActions {
   virtual ~WorkerActions() = default;
   // Starts the worker `id`. An error: there is none, and its end is not told.
   virtual Status Start(uint32_t id) = 0;
-  // A worker that cannot be reached is found by its silence.
-  virtual void Ping(uint32_t id, uint32_t sequence) = 0;
+  // False: it is not sent, and asked for again. A worker that cannot be reached is found by its
+  // silence.
+  virtual bool Ping(uint32_t id, uint32_t sequence) = 0;
   // Hands the client over. An error: the client is still ours.
   virtual Status Serve(uint32_t id, uint32_t client) = 0;
   // Its packets are of no interest from here on; OnEnd comes.
@@ -120,8 +121,9 @@ class WorkerPool {
     State state = State::kStarting;
     int64_t started_ms = 0;
     uint32_t sequence = 0;
-    // The oldest ping without an answer, and when the next one is due.
+    // The ping without an answer, whether it has been sent, and when the next one is due.
     std::optional<int64_t> unanswered_since_ms;
+    bool ping_sent = false;
     int64_t next_ping_ms = 0;
     std::map<uint32_t, ClientFigures> clients;
     // How many reports may come before the pong.

@@ -9,14 +9,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/limits.h"
 
 namespace webnnd::service {
 namespace {
+
+using fault::Kind;
+
+// Failures to receive in a row that a want of memory may explain.
+constexpr int kReceiveAttempts = 3;
 
 // Variables that reach a worker; the rest of the daemon's environment is nobody's business.
 constexpr std::string_view kPassedPrefixes[] = {
@@ -55,7 +60,8 @@ std::string SignalText(int signal) {
 
 Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options) {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+  if (SYS_CALL(Kind::kDescriptor,
+               socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) != 0) {
     return ErrnoError("socketpair");
   }
   UniqueFd ours(pair[0]), theirs(pair[1]);
@@ -76,40 +82,29 @@ WorkerProcess::Received WorkerProcess::Receive(std::span<std::byte>& packet) {
   // Descriptors that a worker might send are dropped by the kernel: there is no room for them.
   ssize_t got;
   do {
-    got = recv(control_.get(), packet.data(), packet.size(), MSG_DONTWAIT);
+    got =
+        SYS_CALL(Kind::kReceive, recv(control_.get(), packet.data(), packet.size(), MSG_DONTWAIT));
   } while (got < 0 && errno == EINTR);
-  if (got < 0 && errno == EAGAIN) return Received::kNothing;
-  if (got <= 0) return Received::kClosed;
+  if (got < 0 && errno != EAGAIN) {
+    return ++receive_failures_ < kReceiveAttempts ? Received::kNothing : Received::kFailed;
+  }
+  receive_failures_ = 0;
+  if (got < 0) return Received::kNothing;
+  if (got == 0) return Received::kClosed;
   packet = packet.first(static_cast<size_t>(got));
   return Received::kPacket;
 }
 
-void WorkerProcess::Ping(uint32_t sequence) {
+bool WorkerProcess::Ping(uint32_t sequence) {
   ControlMessage ping{.type = ControlType::kPing, .sequence = sequence};
   // One ping is unanswered at a time, so the socket cannot be full; a dead worker shows at its
   // pidfd.
-  (void)send(control_.get(), &ping, sizeof ping, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return SYS_CALL(Kind::kSend, send(control_.get(), &ping, sizeof ping,
+                                    MSG_NOSIGNAL | MSG_DONTWAIT)) == ssize_t{sizeof ping};
 }
 
 Status WorkerProcess::Send(const ControlMessage& message, int descriptor) {
-  iovec part{const_cast<ControlMessage*>(&message), sizeof message};
-  alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = ancillary;
-  header.msg_controllen = sizeof ancillary;
-  cmsghdr* control = CMSG_FIRSTHDR(&header);
-  control->cmsg_level = SOL_SOCKET;
-  control->cmsg_type = SCM_RIGHTS;
-  control->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
-  ssize_t sent;
-  do {
-    sent = sendmsg(control_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
-  } while (sent < 0 && errno == EINTR);
-  if (sent != sizeof message) return ErrnoError("handing a descriptor to the worker");
-  return {};
+  return SendWithDescriptor(control_.get(), message, descriptor, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 Status WorkerProcess::Serve(uint32_t number, UniqueFd& client) {
@@ -124,17 +119,19 @@ Status WorkerProcess::SendTraceFile(const UniqueFd& file) {
 
 void WorkerProcess::Kill() {
   // Not pidfd_send_signal(): glibc 2.36 declares it without C linkage.
-  syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0);
+  if (SYS_CALL(Kind::kProcess,
+               syscall(SYS_pidfd_send_signal, process_.pidfd.get(), SIGKILL, nullptr, 0)) == 0) {
+    return;
+  }
+  // Containers may forbid it. Until it is reaped, nobody else has its number.
+  kill(process_.pid, SIGKILL);
 }
 
 std::string WorkerProcess::Reap(bool& failed) {
-  siginfo_t info{};
-  int result;
-  do {
-    result = waitid(P_PIDFD, static_cast<id_t>(process_.pidfd.get()), &info, WEXITED);
-  } while (result != 0 && errno == EINTR);
-  failed = result != 0 || info.si_code != CLD_EXITED || info.si_status != 0;
-  if (result != 0) return "cannot be waited for";
+  siginfo_t info;
+  const bool reaped = service::Reap(process_, info);
+  failed = !reaped || info.si_code != CLD_EXITED || info.si_status != 0;
+  if (!reaped) return "cannot be waited for";
   if (info.si_code == CLD_EXITED) return fmt::format("exits ({})", info.si_status);
   return fmt::format("is killed by a signal ({})", SignalText(info.si_status));
 }

@@ -25,11 +25,13 @@ class WorkerProcess {
   int control_descriptor() const { return control_.get(); }
   int pidfd() const { return process_.pidfd.get(); }
 
-  enum class Received : uint8_t { kPacket, kNothing, kClosed };
+  // kFailed: nothing can be received, again and again.
+  enum class Received : uint8_t { kPacket, kNothing, kClosed, kFailed };
   // Takes one packet, of which as much as there is room for is written to the front of `packet`.
   Received Receive(std::span<std::byte>& packet);
 
-  void Ping(uint32_t sequence);
+  // False: it is not sent, for now.
+  bool Ping(uint32_t sequence);
 
   // Hands the client over. Our copy of its socket is closed on success, so that the client sees
   // the end of the stream as soon as the worker dies; on failure `client` is kept.
@@ -51,6 +53,7 @@ class WorkerProcess {
 
   SpawnedProcess process_;
   UniqueFd control_;
+  int receive_failures_ = 0;  // In a row.
 };
 
 }  // namespace webnnd::service

@@ -13,8 +13,12 @@
 #include <array>
 #include <cerrno>
 
+#include "base/fault.h"
+
 namespace webnnd::service {
 namespace {
+
+using fault::Kind;
 
 constexpr char kProgram[] = "/proc/self/exe";
 constexpr uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
@@ -60,8 +64,9 @@ OutsideIds ChooseOutsideIds() {
 
 Status WriteProcFile(pid_t pid, std::string_view file, std::string_view text) {
   std::string path = fmt::format("/proc/{}/{}", pid, file);
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid() || write(fd.get(), text.data(), text.size()) != ssize_t(text.size())) {
+  UniqueFd fd(SYS_CALL(Kind::kDescriptor, open(path.c_str(), O_WRONLY | O_CLOEXEC)));
+  if (!fd.valid() ||
+      SYS_CALL(Kind::kFile, write(fd.get(), text.data(), text.size())) != ssize_t(text.size())) {
     return ErrnoError(fmt::format("writing {} of the new user namespace", file));
   }
   return {};
@@ -135,20 +140,20 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 void KillAndReap(const SpawnedProcess& process) {
   kill(process.pid, SIGKILL);
   siginfo_t info;
-  while (waitid(P_PIDFD, static_cast<id_t>(process.pidfd.get()), &info, WEXITED) != 0 &&
-         errno == EINTR) {
-  }
+  Reap(process, info);
 }
 
 // Gives the child its ids, lets it go, and waits until it executes the program.
 Status Release(const SpawnedProcess& process, const SpawnOptions& options, const OutsideIds& ids,
                int sync) {
   if (options.namespaces) TRY(MapIds(process.pid, ids));
-  if (send(sync, "g", 1, MSG_NOSIGNAL) != 1) return ErrnoError("releasing the child");
+  if (SYS_CALL(Kind::kSend, send(sync, "g", 1, MSG_NOSIGNAL)) != 1) {
+    return ErrnoError("releasing the child");
+  }
   ChildFailure failure;
   ssize_t got;
   do {
-    got = read(sync, &failure, sizeof failure);
+    got = SYS_CALL(Kind::kReceive, read(sync, &failure, sizeof failure));
   } while (got < 0 && errno == EINTR);
   if (got == 0) return {};
   if (got != sizeof failure) return InternalError("the child ends before it runs the program");
@@ -160,11 +165,12 @@ Status Release(const SpawnedProcess& process, const SpawnOptions& options, const
 
 Result<SpawnedProcess> Spawn(const SpawnOptions& options) {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+  if (SYS_CALL(Kind::kDescriptor, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) !=
+      0) {
     return ErrnoError("socketpair");
   }
   UniqueFd ours(pair[0]), theirs(pair[1]);
-  UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  UniqueFd null(SYS_CALL(Kind::kDescriptor, open("/dev/null", O_RDWR | O_CLOEXEC)));
   if (!null.valid()) return ErrnoError("opening /dev/null");
   std::vector<char*> argv = Pointers(options.arguments), envp = Pointers(options.environment);
   OutsideIds ids = ChooseOutsideIds();
@@ -182,7 +188,7 @@ Result<SpawnedProcess> Spawn(const SpawnOptions& options) {
   arguments.flags = CLONE_PIDFD | (options.namespaces ? kNamespaces : 0);
   arguments.pidfd = reinterpret_cast<uintptr_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
-  long pid = syscall(SYS_clone3, &arguments, sizeof arguments);
+  long pid = SYS_CALL(Kind::kProcess, syscall(SYS_clone3, &arguments, sizeof arguments));
   if (pid == 0) RunChild(plan);
   if (pid < 0) {
     return ErrnoError("clone3 with new namespaces").AddContext("sandbox step namespaces");
@@ -195,6 +201,17 @@ Result<SpawnedProcess> Spawn(const SpawnOptions& options) {
     return std::move(released).error().AddContext("sandbox step namespaces");
   }
   return process;
+}
+
+bool Reap(const SpawnedProcess& process, siginfo_t& info) {
+  info = {};
+  const auto pidfd = static_cast<id_t>(process.pidfd.get());
+  while (SYS_CALL(Kind::kProcess, waitid(P_PIDFD, pidfd, &info, WEXITED)) != 0) {
+    if (errno == EINTR) continue;
+    // By its number, which nobody else has while it is not reaped.
+    return waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED) == 0;
+  }
+  return true;
 }
 
 }  // namespace webnnd::service

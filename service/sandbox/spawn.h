@@ -2,6 +2,7 @@
 #ifndef WEBNND_SERVICE_SANDBOX_SPAWN_H_
 #define WEBNND_SERVICE_SANDBOX_SPAWN_H_
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
@@ -34,6 +35,9 @@ struct SpawnedProcess {
 // and none outside; a daemon that runs as root gives it the files of nobody. Returns when the child
 // has begun to execute the program, or an error that names the step.
 Result<SpawnedProcess> Spawn(const SpawnOptions& options);
+
+// Waits for the end of the process, and reaps it. False: it cannot be waited for.
+bool Reap(const SpawnedProcess& process, siginfo_t& info);
 
 }  // namespace webnnd::service
 

@@ -81,7 +81,10 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
     started_at_.push_back(now_ms_);
     return {};
   }
-  void Ping(uint32_t, uint32_t sequence) override { pings_.push_back(sequence); }
+  bool Ping(uint32_t, uint32_t sequence) override {
+    pings_.push_back(sequence);
+    return pings_are_sent_;
+  }
   Status Serve(uint32_t, uint32_t client) override {
     served_.push_back(client);
     return {};
@@ -103,6 +106,7 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   std::vector<uint32_t> served_;
   std::set<uint32_t> killed_, left_;
   std::map<uint32_t, std::string> turned_away_;  // And why.
+  bool pings_are_sent_ = true;
   bool has_memory_ = true;
   bool has_memory_for_newcomers_ = true;
 };
@@ -343,6 +347,27 @@ TEST_F(WorkerPoolTest, Report_IsWhatTheWorkerSaidLast) {
   ASSERT_EQ(pool_->Served().size(), 1u);
   EXPECT_EQ(pool_->Served()[0].figures.dispatches, 42u);
   EXPECT_TRUE(killed_.empty());
+}
+
+TEST_F(WorkerPoolTest, PingThatIsNotSent_IsSentAgainUntilTheWorkerIsSilent) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  pings_are_sent_ = false;
+  const uint32_t lost = AwaitPing();
+  EXPECT_EQ(pool_->deadline_ms(now_ms_), now_ms_ + limits::kHeartbeatIntervalMs);
+  pings_are_sent_ = true;
+  EXPECT_EQ(AwaitPing(), lost);
+  Report(worker, 1);
+  Tell(worker, ControlType::kPong, lost);
+  Settle(limits::kHeartbeatSilenceMaxMs);
+  EXPECT_TRUE(killed_.empty());
+  // Never again: it is as silent as one that does not answer.
+  Tell(worker, ControlType::kPong, pings_.back());
+  pings_are_sent_ = false;
+  AwaitPing();
+  const int64_t since_ms = now_ms_;
+  while (killed_.empty()) Settle(10);
+  EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
 }
 
 TEST_F(WorkerPoolTest, ReportsThatNobodyAskedFor_CostTheWorker) {

@@ -208,7 +208,7 @@ class World final : public WorkerActions {
 
   // --- What the pool wants.
   Status Start(uint32_t id) override;
-  void Ping(uint32_t id, uint32_t sequence) override;
+  bool Ping(uint32_t id, uint32_t sequence) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
@@ -333,15 +333,16 @@ void World::Say(uint32_t id, ControlType type, uint32_t sequence) {
   pool_.OnPacket(id, std::as_bytes(std::span(&message, 1)), now_ms_);
 }
 
-void World::Ping(uint32_t id, uint32_t sequence) {
+bool World::Ping(uint32_t id, uint32_t sequence) {
   auto found = workers_.find(id);
-  if (found == workers_.end()) return Fail(fmt::format("worker {}, pinged, is no more", id));
+  if (found == workers_.end()) Fail(fmt::format("worker {}, pinged, is no more", id));
   At(random_.Between(0, random_.OneIn(10) ? limits::kHeartbeatSilenceMaxMs - 1 : 20),
      [this, id, sequence] {
        auto found = workers_.find(id);
        if (found == workers_.end() || found->second.dead || found->second.hung) return;
        Say(id, ControlType::kPong, sequence);
      });
+  return true;
 }
 
 // The process is gone: its client sees it at once, the broker a little later.
