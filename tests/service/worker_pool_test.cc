@@ -71,7 +71,8 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   // Ticks until a ping; its sequence.
   uint32_t AwaitPing() {
     const size_t before = pings_.size();
-    while (pings_.size() == before) Settle(limits::kHeartbeatIntervalMs);
+    for (int i = 0; i < 100 && pings_.size() == before; ++i) Settle(limits::kHeartbeatIntervalMs);
+    EXPECT_EQ(pings_.size(), before + 1);
     return pings_.back();
   }
 
