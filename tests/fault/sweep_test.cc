@@ -376,7 +376,9 @@ TEST_P(SweepTest, EachCall_FailsCleanly) {
       ++failures;
       EXPECT_FALSE(sweep.is_harmless) << doing << ": " << status.error().ToString();
       EXPECT_FALSE(status.error().message().empty()) << doing;
-      EXPECT_NE(status.error().cause(), Cause::kValidation)
+      // But of a call that comes after the loss.
+      const bool is_late = status.error().message().find("context is lost") != std::string::npos;
+      EXPECT_TRUE(status.error().cause() != Cause::kValidation || is_late)
           << doing << ": " << status.error().ToString();
     }
     bystander.ExpectUndisturbed();
