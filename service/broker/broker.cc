@@ -15,6 +15,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/fault.h"
@@ -29,8 +30,12 @@ namespace {
 
 using fault::Kind;
 
-// Pause in accepting when the process is out of descriptors: the listener stays readable.
-constexpr int64_t kAcceptPauseMs = 100;
+// Pause in accepting, or in receiving from a worker, when it fails: the socket stays readable.
+constexpr int64_t kPauseMs = 100;
+// More than may be ready at once by default, so that all that waits is seen before the time is.
+constexpr size_t kEventsMax = 1024;
+// What a worker sends at most between one ping and the next, so that its answer is seen at once.
+constexpr int kPacketsPerTurn = 2 * limits::kClientsPerSharedWorkerMax + 2;
 // No further worker is started when less memory is left: three times what one takes whose client
 // has done nothing.
 constexpr uint64_t kMemoryLeftMin = 256ull << 20;
@@ -84,7 +89,7 @@ class Broker final : public WorkerActions {
 
   // What the pool decides.
   Status Start(uint32_t id) override;
-  bool Ping(uint32_t id, uint32_t sequence) override;
+  PingResult Ping(uint32_t id, uint32_t sequence) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
@@ -94,6 +99,8 @@ class Broker final : public WorkerActions {
   void Admit(UniqueFd client);
   void PauseAccepting();
   void ResumeAccepting();
+  void PauseReceiving(uint32_t id);
+  void ResumeReceiving();
   void StopWorkers();
   // An invalid descriptor, and a line in the log, where there is none.
   UniqueFd OpenTraceFile(uint32_t worker) const;
@@ -116,6 +123,9 @@ class Broker final : public WorkerActions {
   std::map<uint32_t, Peer> peers_;
   uint32_t last_client_ = 0;
   int64_t accept_again_ms_ = 0;
+  // Workers from which nothing can be received for now.
+  std::set<uint32_t> unheard_;
+  int64_t receive_again_ms_ = 0;
   const int64_t started_ms_ = NowMs();
   bool memory_is_short_ = false;
   bool accepting_ = true;
@@ -220,16 +230,19 @@ void Broker::Unwatch(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullpt
 
 Status Broker::Step() {
   pool_->Settle(NowMs());
-  epoll_event events[32];
+  epoll_event events[kEventsMax];
   int count =
       SYS_CALL(Kind::kWait, epoll_wait(epoll_.get(), events, std::size(events), TimeoutMs()));
-  if (count < 0 && errno != EINTR) return ErrnoError("epoll_wait");
+  // Interrupted, perhaps for long, it has not seen what waits: no time to judge anybody's silence.
+  if (count < 0 && errno == EINTR) return {};
+  if (count < 0) return ErrnoError("epoll_wait");
   for (int i = 0; i < count; ++i) {
     TRY(OnEvent(static_cast<Source>(events[i].data.u64 >> 32),
                 static_cast<uint32_t>(events[i].data.u64)));
   }
   pool_->OnTimers(NowMs());
   if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();
+  if (!unheard_.empty() && NowMs() >= receive_again_ms_) ResumeReceiving();
   if (pool_->hopeless()) {
     return DeviceLostError("no worker starts ({} attempts); the log says why",
                            kWorkerStartAttempts);
@@ -345,7 +358,7 @@ void Broker::PauseAccepting() {
   for (int listener : listeners_) Unwatch(listener);
   if (stats_file_) Unwatch(stats_file_->descriptor());
   accepting_ = false;
-  accept_again_ms_ = NowMs() + kAcceptPauseMs;
+  accept_again_ms_ = NowMs() + kPauseMs;
 }
 
 void Broker::ResumeAccepting() {
@@ -371,18 +384,36 @@ void Broker::OnControl(uint32_t id) {
   if (found == workers_.end()) return;
   // Room for one byte more, so that a longer packet is noticed.
   std::byte bytes[sizeof(ReportMessage) + 1];
-  std::span<std::byte> packet = bytes;
-  switch (found->second.Receive(packet)) {
-    case WorkerProcess::Received::kPacket:
-      return pool_->OnPacket(id, packet, NowMs());
-    case WorkerProcess::Received::kNothing:
-      return;
-    case WorkerProcess::Received::kClosed:
-      // Its end shows at the pidfd; should it live on, its silence kills it.
-      return Unwatch(found->second.control_descriptor());
-    case WorkerProcess::Received::kFailed:
-      // As good as a packet that is none.
-      return pool_->OnPacket(id, {}, NowMs());
+  for (int i = 0; i < kPacketsPerTurn; ++i) {
+    if (pool_->StateOf(id) == WorkerPool::State::kDying) return;
+    std::span<std::byte> packet = bytes;
+    switch (found->second.Receive(packet)) {
+      case WorkerProcess::Received::kPacket:
+        pool_->OnPacket(id, packet, NowMs());
+        break;
+      case WorkerProcess::Received::kNothing:
+        return;
+      case WorkerProcess::Received::kClosed:
+        // Its end shows at the pidfd.
+        Unwatch(found->second.control_descriptor());
+        return pool_->OnLineClosed(id, NowMs());
+      case WorkerProcess::Received::kFailed:
+        return PauseReceiving(id);
+    }
+  }
+}
+
+void Broker::PauseReceiving(uint32_t id) {
+  Unwatch(workers_.at(id).control_descriptor());
+  unheard_.insert(id);
+  receive_again_ms_ = NowMs() + kPauseMs;
+  pool_->OnUnheard(id, NowMs());
+}
+
+void Broker::ResumeReceiving() {
+  for (uint32_t id : std::exchange(unheard_, {})) {
+    const int fd = workers_.at(id).control_descriptor();
+    if (!Watch(fd, Source::kControl, id).ok()) PauseReceiving(id);
   }
 }
 
@@ -392,6 +423,7 @@ void Broker::OnWorkerEnd(uint32_t id) {
   bool failed = false;
   std::string how = found->second.Reap(failed);
   workers_.erase(found);
+  unheard_.erase(id);
   pool_->OnEnd(id, failed, how, NowMs());
 }
 
@@ -428,7 +460,7 @@ UniqueFd Broker::OpenTraceFile(uint32_t worker) const {
   return file;
 }
 
-bool Broker::Ping(uint32_t id, uint32_t sequence) { return workers_.at(id).Ping(sequence); }
+PingResult Broker::Ping(uint32_t id, uint32_t sequence) { return workers_.at(id).Ping(sequence); }
 
 Status Broker::Serve(uint32_t id, uint32_t client) {
   auto found = clients_.find(client);
@@ -447,6 +479,7 @@ Status Broker::Serve(uint32_t id, uint32_t client) {
 void Broker::Kill(uint32_t id) {
   WorkerProcess& worker = workers_.at(id);
   Unwatch(worker.control_descriptor());
+  unheard_.erase(id);
   worker.Kill();
 }
 
@@ -473,6 +506,7 @@ int Broker::TimeoutMs() const {
   int64_t now = NowMs();
   int64_t deadline = pool_->deadline_ms(now);
   if (!accepting_) deadline = std::min(deadline, accept_again_ms_);
+  if (!unheard_.empty()) deadline = std::min(deadline, receive_again_ms_);
   if (deadline == INT64_MAX) return -1;
   return static_cast<int>(std::clamp<int64_t>(deadline - now, 0, 60000));
 }

@@ -15,6 +15,8 @@ constexpr int64_t kBackOffFirstMs = 100;
 constexpr int64_t kBackOffMaxMs = 5000;
 // More at once would only slow each other down, and those that serve.
 constexpr size_t kStartingMax = 4;
+// How long a worker that has clients is not given another one, when that fails.
+constexpr int64_t kServePauseMs = 100;
 // When memory is short, how long until it is looked at again.
 constexpr int64_t kMemoryPauseMs = 250;
 
@@ -33,18 +35,12 @@ WorkerPool::WorkerPool(const Options& options, WorkerActions& actions)
               .served_per_process_max = ServedPerProcessMax(options)}) {}
 
 int64_t WorkerPool::Worker::deadline_ms() const {
-  switch (state) {
-    case State::kStarting:
-      return started_ms + limits::kWorkerStartMaxMs;
-    case State::kReady:
-    case State::kServing:
-      if (!unanswered_since_ms) return next_ping_ms;
-      return std::min(ping_sent ? INT64_MAX : next_ping_ms,
-                      *unanswered_since_ms + limits::kHeartbeatSilenceMaxMs);
-    case State::kDying:
-      break;
-  }
-  return INT64_MAX;
+  if (state == State::kDying) return INT64_MAX;
+  if (closed_since_ms) return *closed_since_ms + limits::kHeartbeatSilenceMaxMs;
+  if (state == State::kStarting) return started_ms + limits::kWorkerStartMaxMs;
+  const int64_t ping_ms = ping_sent ? INT64_MAX : next_ping_ms;
+  if (!silent_since_ms) return ping_ms;
+  return std::min(ping_ms, *silent_since_ms + limits::kHeartbeatSilenceMaxMs);
 }
 
 void WorkerPool::OnClient(uint32_t client, pid_t process) {
@@ -86,9 +82,11 @@ Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte
     ever_ready_ = true;
     return {};
   }
-  if (message.type == ControlType::kPong && worker.unanswered_since_ms &&
+  if (message.type == ControlType::kPong && worker.ping_sent &&
       message.sequence == worker.sequence) {
-    worker.unanswered_since_ms.reset();
+    ++worker.sequence;
+    worker.ping_sent = false;
+    worker.silent_since_ms.reset();
     worker.reports_left = 0;
     return {};
   }
@@ -110,6 +108,19 @@ Status WorkerPool::HandleReport(Worker& worker, std::span<const std::byte> packe
   --worker.reports_left;
   client->second = report.figures;
   return {};
+}
+
+void WorkerPool::OnUnheard(uint32_t id, int64_t now_ms) {
+  auto found = workers_.find(id);
+  if (found == workers_.end()) return;
+  Worker& worker = found->second;
+  if (worker.silent_since_ms) worker.silent_since_ms = now_ms;
+  if (worker.state == State::kStarting) worker.started_ms = now_ms;
+}
+
+void WorkerPool::OnLineClosed(uint32_t id, int64_t now_ms) {
+  auto found = workers_.find(id);
+  if (found != workers_.end()) found->second.closed_since_ms = now_ms;
 }
 
 bool WorkerPool::HandleGone(Worker& worker, uint32_t client) {
@@ -171,19 +182,31 @@ void WorkerPool::OnTimers(int64_t now_ms) {
 
 Status WorkerPool::OnTimer(uint32_t id, Worker& worker, int64_t now_ms) {
   if (worker.state == State::kDying || now_ms < worker.deadline_ms()) return {};
+  if (worker.closed_since_ms) {
+    return DeviceLostError("the worker has closed its line and lives on ({} ms)",
+                           now_ms - *worker.closed_since_ms);
+  }
   if (worker.state == State::kStarting) {
     return DeviceLostError("the worker is not ready in time ({} ms)", limits::kWorkerStartMaxMs);
   }
-  if (!worker.unanswered_since_ms) {
-    worker.unanswered_since_ms = now_ms;
-    ++worker.sequence;
-  } else if (now_ms - *worker.unanswered_since_ms >= limits::kHeartbeatSilenceMaxMs) {
-    return DeviceLostError("the worker is silent ({} ms)", now_ms - *worker.unanswered_since_ms);
+  if (worker.silent_since_ms &&
+      now_ms - *worker.silent_since_ms >= limits::kHeartbeatSilenceMaxMs) {
+    return DeviceLostError("the worker is silent ({} ms)", now_ms - *worker.silent_since_ms);
   }
-  worker.ping_sent = actions_.Ping(id, worker.sequence);
+  SendPing(id, worker, now_ms);
+  return {};
+}
+
+void WorkerPool::SendPing(uint32_t id, Worker& worker, int64_t now_ms) {
+  const PingResult result = actions_.Ping(id, worker.sequence);
+  worker.ping_sent = result == PingResult::kSent;
+  if (result == PingResult::kNotSent) {
+    worker.silent_since_ms.reset();
+  } else if (!worker.silent_since_ms) {
+    worker.silent_since_ms = now_ms;
+  }
   worker.reports_left = worker.clients.size();
   worker.next_ping_ms = now_ms + limits::kHeartbeatIntervalMs;
-  return {};
 }
 
 void WorkerPool::Settle(int64_t now_ms) {
@@ -192,22 +215,30 @@ void WorkerPool::Settle(int64_t now_ms) {
   DismissWorkers();
 }
 
-bool WorkerPool::HasRoom(const Worker& worker) const {
+bool WorkerPool::HasRoom(const Worker& worker, int64_t now_ms) const {
   if (worker.state == State::kReady) return true;
   return options_.shared && worker.state == State::kServing &&
-         worker.clients.size() < limits::kClientsPerSharedWorkerMax;
+         worker.clients.size() < limits::kClientsPerSharedWorkerMax &&
+         now_ms >= worker.serve_again_ms;
 }
 
 void WorkerPool::MatchClients(int64_t now_ms) {
   for (auto& [id, worker] : workers_) {
-    while (HasRoom(worker)) {
+    while (HasRoom(worker, now_ms)) {
       // The spare is not taken in excess of what may serve.
       if (worker.state == State::kReady && Count(State::kServing) >= options_.workers_max) return;
       const std::optional<uint32_t> next = queue_.Next();
       if (!next) return;
       const uint32_t client = *next;
       if (Status status = actions_.Serve(id, client); !status.ok()) {
-        Kill(id, worker, status.error(), now_ms);
+        if (worker.state == State::kReady) {
+          // Nobody loses it.
+          Kill(id, worker, status.error(), now_ms);
+        } else {
+          LogWarning("client {} is not given to worker {}: {}", client, id,
+                     status.error().message());
+          worker.serve_again_ms = now_ms + kServePauseMs;
+        }
         break;
       }
       worker.state = State::kServing;
@@ -294,7 +325,10 @@ size_t WorkerPool::Count(State state) const {
 
 int64_t WorkerPool::deadline_ms(int64_t now_ms) const {
   int64_t deadline = INT64_MAX;
-  for (const auto& [id, worker] : workers_) deadline = std::min(deadline, worker.deadline_ms());
+  for (const auto& [id, worker] : workers_) {
+    deadline = std::min(deadline, worker.deadline_ms());
+    if (worker.serve_again_ms > now_ms) deadline = std::min(deadline, worker.serve_again_ms);
+  }
   if (no_start_before_ms_ > now_ms) deadline = std::min(deadline, no_start_before_ms_);
   return deadline;
 }

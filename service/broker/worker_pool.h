@@ -22,6 +22,13 @@ namespace webnnd::service {
 // Failures to start in a row after which clients that wait are turned away.
 inline constexpr int kWorkerStartAttempts = 3;
 
+// What became of a ping. One that is not sent is asked for again.
+enum class PingResult : uint8_t {
+  kSent,
+  kLineFull,  // The worker does not take what it was sent before: that is its silence.
+  kNotSent,   // For a want of ours, which says nothing of the worker.
+};
+
 // What the pool wants done to processes and connections, both named by numbers. Called from inside
 // the pool's methods; must not call back into it.
 class WorkerActions {
@@ -29,9 +36,7 @@ class WorkerActions {
   virtual ~WorkerActions() = default;
   // Starts the worker `id`. An error: there is none, and its end is not told.
   virtual Status Start(uint32_t id) = 0;
-  // False: it is not sent, and asked for again. A worker that cannot be reached is found by its
-  // silence.
-  virtual bool Ping(uint32_t id, uint32_t sequence) = 0;
+  virtual PingResult Ping(uint32_t id, uint32_t sequence) = 0;
   // Hands the client over. An error: the client is still ours.
   virtual Status Serve(uint32_t id, uint32_t client) = 0;
   // Its packets are of no interest from here on; OnEnd comes.
@@ -80,6 +85,10 @@ class WorkerPool {
   void OnClientLeft(uint32_t client);
   // One packet of a worker's.
   void OnPacket(uint32_t id, std::span<const std::byte> packet, int64_t now_ms);
+  // Nothing can be received from the worker, for a want of ours: its silence counts from here.
+  void OnUnheard(uint32_t id, int64_t now_ms);
+  // The worker has closed its end. Should it live on all the same, that is its silence.
+  void OnLineClosed(uint32_t id, int64_t now_ms);
   // The process is gone; `how` for the log.
   void OnEnd(uint32_t id, bool failed, std::string_view how, int64_t now_ms);
   // After packets that wait have been told: after a pause of the broker's own, answers are there
@@ -120,11 +129,15 @@ class WorkerPool {
   struct Worker {
     State state = State::kStarting;
     int64_t started_ms = 0;
-    uint32_t sequence = 0;
-    // The ping without an answer, whether it has been sent, and when the next one is due.
-    std::optional<int64_t> unanswered_since_ms;
+    // Of the ping that is due, or that has been sent and has no answer.
+    uint32_t sequence = 1;
     bool ping_sent = false;
     int64_t next_ping_ms = 0;
+    // Since when it owes an answer, and has no line to give it by.
+    std::optional<int64_t> silent_since_ms;
+    std::optional<int64_t> closed_since_ms;
+    // Until then it is given no further client.
+    int64_t serve_again_ms = 0;
     std::map<uint32_t, ClientFigures> clients;
     // How many reports may come before the pong.
     size_t reports_left = 0;
@@ -140,7 +153,8 @@ class WorkerPool {
   bool HandleGone(Worker& worker, uint32_t client);
   // An error says why the worker has to go: it is silent, or not ready in time.
   Status OnTimer(uint32_t id, Worker& worker, int64_t now_ms);
-  bool HasRoom(const Worker& worker) const;
+  void SendPing(uint32_t id, Worker& worker, int64_t now_ms);
+  bool HasRoom(const Worker& worker, int64_t now_ms) const;
   size_t WantedWorkers() const;
   void MatchClients(int64_t now_ms);
   void StartWorkers(int64_t now_ms);

@@ -20,9 +20,6 @@ namespace {
 
 using fault::Kind;
 
-// Failures to receive in a row that a want of memory may explain.
-constexpr int kReceiveAttempts = 3;
-
 // Variables that reach a worker; the rest of the daemon's environment is nobody's business.
 constexpr std::string_view kPassedPrefixes[] = {
     "WEBNND_",       "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
@@ -85,22 +82,19 @@ WorkerProcess::Received WorkerProcess::Receive(std::span<std::byte>& packet) {
     got =
         SYS_CALL(Kind::kReceive, recv(control_.get(), packet.data(), packet.size(), MSG_DONTWAIT));
   } while (got < 0 && errno == EINTR);
-  if (got < 0 && errno != EAGAIN) {
-    return ++receive_failures_ < kReceiveAttempts ? Received::kNothing : Received::kFailed;
-  }
-  receive_failures_ = 0;
-  if (got < 0) return Received::kNothing;
+  if (got < 0) return errno == EAGAIN ? Received::kNothing : Received::kFailed;
   if (got == 0) return Received::kClosed;
   packet = packet.first(static_cast<size_t>(got));
   return Received::kPacket;
 }
 
-bool WorkerProcess::Ping(uint32_t sequence) {
+PingResult WorkerProcess::Ping(uint32_t sequence) {
   ControlMessage ping{.type = ControlType::kPing, .sequence = sequence};
-  // One ping is unanswered at a time, so the socket cannot be full; a dead worker shows at its
-  // pidfd.
-  return SYS_CALL(Kind::kSend, send(control_.get(), &ping, sizeof ping,
-                                    MSG_NOSIGNAL | MSG_DONTWAIT)) == ssize_t{sizeof ping};
+  const ssize_t sent =
+      SYS_CALL(Kind::kSend, send(control_.get(), &ping, sizeof ping, MSG_NOSIGNAL | MSG_DONTWAIT));
+  if (sent == ssize_t{sizeof ping}) return PingResult::kSent;
+  // A want of memory would be ENOBUFS; a line that is closed shows when it is read.
+  return sent < 0 && errno == EAGAIN ? PingResult::kLineFull : PingResult::kNotSent;
 }
 
 Status WorkerProcess::Send(const ControlMessage& message, int descriptor) {

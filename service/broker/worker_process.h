@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "service/broker/worker_pool.h"
 #include "service/sandbox/spawn.h"
 #include "service/worker/control_message.h"
 #include "service/worker/worker_options.h"
@@ -25,13 +26,11 @@ class WorkerProcess {
   int control_descriptor() const { return control_.get(); }
   int pidfd() const { return process_.pidfd.get(); }
 
-  // kFailed: nothing can be received, again and again.
   enum class Received : uint8_t { kPacket, kNothing, kClosed, kFailed };
   // Takes one packet, of which as much as there is room for is written to the front of `packet`.
   Received Receive(std::span<std::byte>& packet);
 
-  // False: it is not sent, for now.
-  bool Ping(uint32_t sequence);
+  PingResult Ping(uint32_t sequence);
 
   // Hands the client over. Our copy of its socket is closed on success, so that the client sees
   // the end of the stream as soon as the worker dies; on failure `client` is kept.
@@ -53,7 +52,6 @@ class WorkerProcess {
 
   SpawnedProcess process_;
   UniqueFd control_;
-  int receive_failures_ = 0;  // In a row.
 };
 
 }  // namespace webnnd::service

@@ -218,6 +218,33 @@ TEST_F(Broker, WorkerThatHangs_IsKilledByTheWatchdog) {
   EXPECT_GT(Connect().worker(), 0);
 }
 
+TEST_F(Broker, WorkerThatClosesItsLineAndLivesOn_IsKilledByTheWatchdog) {
+  Start();
+  Client client = Connect(), bystander = Connect();
+  const pid_t other = bystander.worker();
+  ASSERT_GT(client.worker(), 0);
+  ASSERT_TRUE(client.Send(kCloseLine));
+  EXPECT_TRUE(client.WaitForEnd().has_value());
+  EXPECT_EQ(bystander.worker(), other);
+}
+
+// The daemon does not run for a while: what a worker said meanwhile, it said in time.
+TEST_F(Broker, DaemonStopped_KillsNoWorkerThatHasAnswered) {
+  Start();
+  Client client = Connect();
+  const pid_t worker = client.worker();
+  ASSERT_GT(worker, 0);
+  // So that a ping has been sent, and its answer comes when the daemon does not see it.
+  ASSERT_EQ(kill(worker, SIGSTOP), 0);
+  usleep(1000 * (limits::kHeartbeatIntervalMs + 100));
+  ASSERT_EQ(kill(daemon_, SIGSTOP), 0);
+  ASSERT_EQ(kill(worker, SIGCONT), 0);
+  usleep(1000 * (limits::kHeartbeatSilenceMaxMs + 200));
+  ASSERT_EQ(kill(daemon_, SIGCONT), 0);
+  EXPECT_TRUE(client.IsSilentFor(limits::kHeartbeatIntervalMs));
+  EXPECT_EQ(client.worker(), worker);
+}
+
 TEST_F(Broker, IdleWorker_OutlivesManyHeartbeats) {
   Start();
   Client client = Connect();

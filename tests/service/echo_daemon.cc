@@ -41,6 +41,9 @@ char Answer(char command, ClientLink& control) {
         for (volatile uint64_t spin = 0;;) spin = spin + 1;
       }).detach();
       return command;
+    case kCloseLine:
+      close(control.descriptor());
+      [[fallthrough]];
     case kStopAnswering:
       for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
     default:
@@ -49,6 +52,7 @@ char Answer(char command, ClientLink& control) {
 }
 
 void ServeEcho(UniqueFd client, ClientLink& control) {
+  control.ReportWith([] { return ClientFigures(); });
   for (;;) {
     pollfd waits[2] = {{client.get(), POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
     if (poll(waits, 2, -1) < 0) continue;

@@ -42,6 +42,7 @@ enum Command : char {
   kCountDescriptors = 'd',  // '0' + descriptors open
   kBreakProtocol = 'x',     // sends nonsense to the broker
   kStopAnswering = 'h',     // hangs the thread that serves
+  kCloseLine = 'l',         // the same, and closes the line to the broker
   kKeepBusy = 'b',          // one more thread that computes for ever
   kCrash = 'c',
   kLeave = 'q',

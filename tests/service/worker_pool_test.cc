@@ -82,11 +82,12 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
     started_at_.push_back(now_ms_);
     return {};
   }
-  bool Ping(uint32_t, uint32_t sequence) override {
+  PingResult Ping(uint32_t, uint32_t sequence) override {
     pings_.push_back(sequence);
-    return pings_are_sent_;
+    return ping_result_;
   }
   Status Serve(uint32_t, uint32_t client) override {
+    if (!clients_are_taken_) return InternalError("the test says so");
     served_.push_back(client);
     return {};
   }
@@ -107,7 +108,8 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   std::vector<uint32_t> served_;
   std::set<uint32_t> killed_, left_;
   std::map<uint32_t, std::string> turned_away_;  // And why.
-  bool pings_are_sent_ = true;
+  PingResult ping_result_ = PingResult::kSent;
+  bool clients_are_taken_ = true;
   bool has_memory_ = true;
   bool has_memory_for_newcomers_ = true;
 };
@@ -350,25 +352,128 @@ TEST_F(WorkerPoolTest, Report_IsWhatTheWorkerSaidLast) {
   EXPECT_TRUE(killed_.empty());
 }
 
-TEST_F(WorkerPoolTest, PingThatIsNotSent_IsSentAgainUntilTheWorkerIsSilent) {
+TEST_F(WorkerPoolTest, PingThatIsNotSent_IsSentAgainAndIsNoSilence) {
   Make({.warm_spare = false});
   const uint32_t worker = ServedBy(1);
-  pings_are_sent_ = false;
+  ping_result_ = PingResult::kNotSent;
   const uint32_t lost = AwaitPing();
-  EXPECT_EQ(pool_->deadline_ms(now_ms_), now_ms_ + limits::kHeartbeatIntervalMs);
-  pings_are_sent_ = true;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(pool_->deadline_ms(now_ms_), now_ms_ + limits::kHeartbeatIntervalMs);
+    EXPECT_EQ(AwaitPing(), lost);
+  }
+  EXPECT_TRUE(killed_.empty());
+  ping_result_ = PingResult::kSent;
   EXPECT_EQ(AwaitPing(), lost);
   Report(worker, 1);
   Tell(worker, ControlType::kPong, lost);
-  Settle(limits::kHeartbeatSilenceMaxMs);
+  EXPECT_EQ(AwaitPing(), lost + 1);
   EXPECT_TRUE(killed_.empty());
-  // Never again: it is as silent as one that does not answer.
-  Tell(worker, ControlType::kPong, pings_.back());
-  pings_are_sent_ = false;
-  AwaitPing();
+  // From the ping on that it has.
   const int64_t since_ms = now_ms_;
   while (killed_.empty()) Settle(10);
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
+}
+
+TEST_F(WorkerPoolTest, AnswerToAPingThatWasNotSent_CostsTheWorker) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  ping_result_ = PingResult::kNotSent;
+  Tell(worker, ControlType::kPong, AwaitPing());
+  EXPECT_TRUE(killed_.contains(worker));
+}
+
+TEST_F(WorkerPoolTest, WorkerThatDoesNotTakeWhatItIsSent_IsSilent) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  ping_result_ = PingResult::kLineFull;
+  const uint32_t first = AwaitPing();
+  const int64_t since_ms = now_ms_;
+  // Should it take something after all, it is asked.
+  EXPECT_EQ(AwaitPing(), first);
+  while (killed_.empty()) Settle(10);
+  EXPECT_EQ(killed_, std::set<uint32_t>{worker});
+  EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
+}
+
+TEST_F(WorkerPoolTest, WorkerThatIsNotHeard_IsNotSilentMeanwhile) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  const uint32_t sequence = AwaitPing();
+  for (int i = 0; i < 100; ++i) {
+    pool_->OnUnheard(worker, now_ms_);
+    Settle(limits::kHeartbeatSilenceMaxMs / 2);
+  }
+  EXPECT_TRUE(killed_.empty());
+  Tell(worker, ControlType::kPong, sequence);
+  AwaitPing();
+  // Once it is heard again, silence is silence.
+  pool_->OnUnheard(worker, now_ms_);
+  const int64_t since_ms = now_ms_;
+  while (killed_.empty()) Settle(10);
+  EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
+}
+
+TEST_F(WorkerPoolTest, WorkerThatIsNotHeardWhileItStarts_HasItsTimeFromThen) {
+  Make({.warm_spare = true});
+  Settle();
+  for (int i = 0; i < 4; ++i) {
+    pool_->OnUnheard(last_started_, now_ms_);
+    Settle(limits::kWorkerStartMaxMs - 1);
+  }
+  EXPECT_TRUE(killed_.empty());
+  Settle(1);
+  EXPECT_TRUE(killed_.contains(last_started_));
+}
+
+TEST_F(WorkerPoolTest, WorkerThatClosesItsLine_IsSilentFromThen) {
+  for (const bool ready : {false, true}) {
+    Make({.warm_spare = true});
+    killed_.clear();
+    Settle();
+    const uint32_t worker = last_started_;
+    if (ready) Tell(worker, ControlType::kReady);
+    const size_t pings = pings_.size();
+    pool_->OnLineClosed(worker, now_ms_);
+    Settle(limits::kHeartbeatSilenceMaxMs - 1);
+    EXPECT_TRUE(killed_.empty());
+    Settle(1);
+    EXPECT_EQ(killed_, std::set<uint32_t>{worker});
+    EXPECT_EQ(pings_.size(), pings);
+  }
+}
+
+TEST_F(WorkerPoolTest, Spare_ThatCannotBeGivenAClient_IsReplaced) {
+  Make({.warm_spare = true});
+  Settle();
+  const uint32_t spare = last_started_;
+  Tell(spare, ControlType::kReady);
+  clients_are_taken_ = false;
+  Come(1);
+  Settle();
+  EXPECT_EQ(killed_, std::set<uint32_t>{spare});
+  EXPECT_EQ(pool_->waiting(), 1u);
+  End(spare);
+  clients_are_taken_ = true;
+  SettleWithAllReady();
+  EXPECT_EQ(served_, std::vector<uint32_t>{1});
+}
+
+TEST_F(WorkerPoolTest, Shared_ClientThatCannotBeGivenToTheWorker_WaitsAndCostsNobody) {
+  Make({.warm_spare = true, .shared = true});
+  ServedBy(1);
+  clients_are_taken_ = false;
+  Come(2);
+  Settle();
+  EXPECT_EQ(pool_->waiting(), 1u);
+  // It is tried again without an event, and not before.
+  const int64_t again_ms = pool_->deadline_ms(now_ms_);
+  EXPECT_EQ(again_ms, now_ms_ + 100);
+  clients_are_taken_ = true;
+  Settle(again_ms - now_ms_ - 1);
+  EXPECT_EQ(pool_->waiting(), 1u);
+  Settle(1);
+  EXPECT_EQ(served_, (std::vector<uint32_t>{1, 2}));
+  EXPECT_TRUE(killed_.empty());
 }
 
 TEST_F(WorkerPoolTest, ReportsThatNobodyAskedFor_CostTheWorker) {

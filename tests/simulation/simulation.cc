@@ -208,7 +208,7 @@ class World final : public WorkerActions {
 
   // --- What the pool wants.
   Status Start(uint32_t id) override;
-  bool Ping(uint32_t id, uint32_t sequence) override;
+  PingResult Ping(uint32_t id, uint32_t sequence) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
@@ -269,6 +269,7 @@ class World final : public WorkerActions {
   WorkerPool pool_;
   int64_t now_ms_ = 1000;
   int64_t no_start_before_ms_ = 0;
+  int64_t no_ping_before_ms_ = 0;
   bool calm_ = false;  // Nothing new goes wrong.
   std::multimap<int64_t, std::function<void()>> events_;
   std::map<uint32_t, Worker> workers_;
@@ -333,16 +334,27 @@ void World::Say(uint32_t id, ControlType type, uint32_t sequence) {
   pool_.OnPacket(id, std::as_bytes(std::span(&message, 1)), now_ms_);
 }
 
-bool World::Ping(uint32_t id, uint32_t sequence) {
+PingResult World::Ping(uint32_t id, uint32_t sequence) {
   auto found = workers_.find(id);
-  if (found == workers_.end()) Fail(fmt::format("worker {}, pinged, is no more", id));
+  if (found == workers_.end()) {
+    Fail(fmt::format("worker {}, pinged, is no more", id));
+    return PingResult::kSent;
+  }
+  if (!calm_ && random_.OneIn(200)) {
+    no_ping_before_ms_ = now_ms_ + random_.Between(0, 3 * limits::kHeartbeatSilenceMaxMs);
+  }
+  if (now_ms_ < no_ping_before_ms_) {
+    // Who is not asked is not found out.
+    if (found->second.hung_since_ms) found->second.hung_since_ms = now_ms_;
+    return PingResult::kNotSent;
+  }
   At(random_.Between(0, random_.OneIn(10) ? limits::kHeartbeatSilenceMaxMs - 1 : 20),
      [this, id, sequence] {
        auto found = workers_.find(id);
        if (found == workers_.end() || found->second.dead || found->second.hung) return;
        Say(id, ControlType::kPong, sequence);
      });
-  return true;
+  return PingResult::kSent;
 }
 
 // The process is gone: its client sees it at once, the broker a little later.
@@ -374,6 +386,9 @@ void World::End(uint32_t id) {
 void World::Kill(uint32_t id) {
   if (workers_.count(id) == 0) return Fail(fmt::format("worker {}, killed, is no more", id));
   if (Worker& worker = workers_.at(id); !worker.dead) {
+    if (worker.flaw == Flaw::kNone && worker.client != 0) {
+      Fail(fmt::format("worker {}, which is sound, is killed under client {}", id, worker.client));
+    }
     worker.killed = true;
     if (!worker.ready) no_start_before_ms_ = now_ms_ + kPauseMsMin;
   }
