@@ -22,6 +22,10 @@ inline constexpr uint32_t kOperandsPerGraphMax = 1u << 18;
 inline constexpr uint32_t kOperatorsPerGraphMax = 1u << 17;
 // Host memory of what a builder collects: as many ordinary operators as a graph may have take half.
 inline constexpr uint64_t kGraphHostBytesMax = 128ull << 20;
+// Values of a constant that passes may look at: positions and masks of 32768 tokens. Those of a
+// session together; passes do without the rest, which is on the device in any case.
+inline constexpr uint64_t kConstantValuesBytesMax = 256ull << 10;
+inline constexpr uint64_t kConstantValuesBytesPerSessionMax = 64ull << 20;
 // A plan of so many takes some 200 MiB. Only operators with lists, and recurrent networks, take
 // more than a few each.
 inline constexpr uint32_t kKernelsPerGraphMax = 1u << 18;

@@ -23,7 +23,7 @@ void AddConstant(service::GraphAssembler& assembler, uint32_t operand,
                  const ipc::WireDescriptor& descriptor) {
   auto checked = OperandDescriptor::Create(descriptor.data_type, descriptor.dimensions);
   if (!checked.ok()) return assembler.Fail(std::move(checked).error());
-  assembler.AddConstant(operand, std::move(*checked), /*buffer=*/0, /*bytes=*/nullptr);
+  assembler.AddConstant(operand, std::move(*checked), /*buffer=*/0);
 }
 
 // The inputs that the outputs reach.

@@ -47,7 +47,7 @@ struct GraphConstant {
   webidl::OperandDescriptor descriptor;
   // Index of the device buffer that the session holds for it.
   uint32_t buffer = 0;
-  // Bytes of small constants (inline payloads), for passes that look at values; else null.
+  // For passes that look at values: what `buffer` holds, where it is small; else null.
   std::shared_ptr<const std::vector<std::byte>> bytes;
 };
 

@@ -163,20 +163,13 @@ void GraphAssembler::AddInput(ipc::GraphInput input) {
 }
 
 void GraphAssembler::AddConstant(uint32_t operand, webidl::OperandDescriptor descriptor,
-                                 uint32_t buffer,
-                                 std::shared_ptr<const std::vector<std::byte>> bytes) {
+                                 uint32_t buffer) {
   if (descriptor.is_dynamic()) {
     return Fail(
         ValidationError("the shape of the constant ({}) is dynamic", descriptor.ToString()));
   }
-  // Passes do without the bytes where a graph has very many: they are on the device in any case.
-  if (bytes != nullptr && bytes->size() > limits::kGraphHostBytesMax / 2 - constant_bytes_) {
-    bytes = nullptr;
-  }
-  size_t kept = bytes != nullptr ? bytes->size() : 0;
-  if (!Take(1, sizeof(PendingConstant) + kept)) return;
-  constant_bytes_ += kept;
-  constants_.push_back({operand, {std::move(descriptor), buffer, std::move(bytes)}});
+  if (!Take(1, sizeof(PendingConstant))) return;
+  constants_.push_back({operand, {std::move(descriptor), buffer, /*bytes=*/nullptr}});
 }
 
 void GraphAssembler::AddOperators(std::vector<webidl::Operator> operators) {
@@ -196,7 +189,7 @@ void GraphAssembler::Fail(Error error) {
   inputs_ = {};
   constants_ = {};
   operators_ = {};
-  operand_count_ = host_bytes_ = constant_bytes_ = 0;
+  operand_count_ = host_bytes_ = 0;
 }
 
 Result<Graph> GraphAssembler::Finish(const std::vector<uint32_t>& inputs,

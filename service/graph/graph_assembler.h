@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +20,8 @@ namespace webnnd::service {
 class GraphAssembler {
  public:
   void AddInput(ipc::GraphInput input);
-  // `buffer`: what Graph's constants refer to. `bytes` as in GraphConstant.
-  void AddConstant(uint32_t operand, webidl::OperandDescriptor descriptor, uint32_t buffer,
-                   std::shared_ptr<const std::vector<std::byte>> bytes);
+  // `buffer` as in GraphConstant, whose values are left to who has them.
+  void AddConstant(uint32_t operand, webidl::OperandDescriptor descriptor, uint32_t buffer);
   void AddOperators(std::vector<webidl::Operator> operators);
   // For errors that are found outside, such as a constant's bad descriptor.
   void Fail(Error error);
@@ -56,7 +54,6 @@ class GraphAssembler {
   std::vector<webidl::Operator> operators_;
   size_t operand_count_ = 0;
   size_t host_bytes_ = 0;
-  size_t constant_bytes_ = 0;  // Of host_bytes_.
   std::optional<Error> error_;
 };
 

@@ -140,7 +140,7 @@ Status WarmUp(GraphObject& graph, Device& device, const std::atomic<bool>* cance
 
 Status Build(BuildRequest& request) {
   GraphObject& graph = *request.graph;
-  ASSIGN_OR_RETURN(std::vector<std::shared_ptr<Buffer>> buffers, std::move(request.constants));
+  ASSIGN_OR_RETURN(std::vector<HeldConstant> constants, std::move(request.constants));
   for (const auto& upload : std::exchange(request.uploads, {})) {
     if (upload->error() == nullptr) continue;
     return Error(*upload->error()).AddContext("uploading a constant of the graph");
@@ -148,6 +148,9 @@ Status Build(BuildRequest& request) {
   TraceScope validating("validate");
   ASSIGN_OR_RETURN(Graph checked,
                    std::move(request.builder->assembler).Finish(request.inputs, request.outputs));
+  for (GraphConstant& constant : checked.constants) {
+    constant.bytes = constants.at(constant.buffer).values;
+  }
   validating.Add("operators", checked.nodes.size());
   validating.End();
   for (const Graph::Input& input : checked.inputs) {
@@ -156,6 +159,8 @@ Status Build(BuildRequest& request) {
   for (const Graph::Output& output : checked.outputs) {
     graph.outputs.push_back({output.name, checked.values[output.value].descriptor});
   }
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  for (HeldConstant& constant : constants) buffers.push_back(std::move(constant.buffer));
   DeviceEvaluator evaluator(request, std::move(buffers));
   ASSIGN_OR_RETURN(FusionChoice fusions, FusionChoice::Parse(graph.context->options.fusions));
   graph.options = {.fusion = graph.context->options.fusion,

@@ -13,6 +13,12 @@
 
 namespace webnnd::service {
 
+// A constant of the builder, as the build holds it, whatever happens to tensors.
+struct HeldConstant {
+  std::shared_ptr<Buffer> buffer;
+  std::shared_ptr<const std::vector<std::byte>> values;  // As in TensorObject.
+};
+
 struct BuildRequest {
   std::shared_ptr<BuilderObject> builder;
   std::shared_ptr<GraphObject> graph;
@@ -23,7 +29,7 @@ struct BuildRequest {
   // Becomes true when nobody waits for the graph any more.
   const std::atomic<bool>* cancelled;
   // The builder's constants in their order, or why the build cannot be.
-  Result<std::vector<std::shared_ptr<Buffer>>> constants;
+  Result<std::vector<HeldConstant>> constants;
   // What had to end well for their contents to be there; settled.
   std::vector<std::shared_ptr<const WorkOutcome>> uploads;
   // For what is run in order to fold constants.

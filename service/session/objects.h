@@ -135,6 +135,8 @@ struct TensorObject : Object {
   // Timeline thread.
   webidl::OperandDescriptor current;  // The descriptor at the shape that the tensor has.
   std::shared_ptr<Buffer> buffer;
+  // Of a constant: what `buffer` holds, where it is small; else null.
+  std::shared_ptr<const std::vector<std::byte>> values;
   // Set when creation or the last write failed: what reads it fails with this (poisoned).
   std::optional<Error> error;
   // How clearing its memory ends; nullptr once it is known to be clear. What fails here never

@@ -16,8 +16,8 @@ Result<PayloadSource, BadMessage> PayloadSource::Open(std::shared_ptr<const Aren
                                                       ipc::Payload payload) {
   PayloadSource source;
   if (auto* in_message = std::get_if<ipc::InlinePayload>(&payload)) {
-    source.inline_ = std::make_shared<const std::vector<std::byte>>(std::move(in_message->bytes));
-    source.range_ = *source.inline_;
+    source.bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(in_message->bytes));
+    source.range_ = *source.bytes_;
     return source;
   }
   if (auto* in_arena = std::get_if<ipc::ArenaPayload>(&payload)) {
@@ -62,6 +62,17 @@ Status PayloadSource::Read(uint64_t offset, std::span<std::byte> out) const {
     if (got == 0) return ValidationError("the file ends before its range does ({})", file_.length);
     done += static_cast<size_t>(got);
   }
+  return {};
+}
+
+Status PayloadSource::TakeIn() {
+  if (bytes_ != nullptr) return {};
+  std::vector<std::byte> bytes(length());
+  TRY(Read(0, bytes));
+  bytes_ = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  range_ = *bytes_;
+  arenas_ = nullptr;
+  file_ = {};
   return {};
 }
 

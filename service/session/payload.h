@@ -35,13 +35,15 @@ class PayloadSource {
   // Reads [offset, offset + out.size()), inside length(). May block on a file: not for the I/O
   // thread.
   Status Read(uint64_t offset, std::span<std::byte> out) const;
-  // The bytes of an inline payload; null for others.
-  std::shared_ptr<const std::vector<std::byte>> inline_bytes() const { return inline_; }
+  // Reads all of it now, so that nobody changes it any more. Errors and blocking as in Read.
+  Status TakeIn();
+  // The bytes of a payload that came inline or was taken in; null for others.
+  std::shared_ptr<const std::vector<std::byte>> bytes() const { return bytes_; }
 
  private:
   PayloadSource() = default;
   std::shared_ptr<const Arenas> arenas_;  // Keeps the mapping alive.
-  std::shared_ptr<const std::vector<std::byte>> inline_;
+  std::shared_ptr<const std::vector<std::byte>> bytes_;
   std::span<const std::byte> range_;
   ipc::FilePayload file_;
   uint64_t sequence_ = 0;

@@ -307,8 +307,7 @@ Session::Outcome Session::On(ipc::AddConstant&& message) {
                           limits::kOperandsPerGraphMax);
   }
   builder->assembler.AddConstant(message.operand, constant->descriptor,
-                                 static_cast<uint32_t>(builder->constants.size()),
-                                 data.inline_bytes());
+                                 static_cast<uint32_t>(builder->constants.size()));
   builder->constants.push_back(constant);
   Charge(*builder);
   timeline_.CreateConstant(std::move(constant), std::move(error), std::move(data),
@@ -331,7 +330,7 @@ Session::Outcome Session::On(ipc::AddConstantTensor&& message) {
         "the constant tensor for the constant ({}) is of another context", message.operand));
   } else if (builder->constants.size() < limits::kOperandsPerGraphMax) {
     assembler.AddConstant(message.operand, tensor->descriptor,
-                          static_cast<uint32_t>(builder->constants.size()), nullptr);
+                          static_cast<uint32_t>(builder->constants.size()));
     builder->constants.push_back(std::move(tensor));
     Charge(*builder);
   } else {

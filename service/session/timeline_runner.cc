@@ -103,6 +103,8 @@ TimelineRunner::TimelineRunner(std::vector<std::shared_ptr<Device>> devices,
                                SessionMetrics& metrics, bool has_threads)
     : devices_(std::move(devices)),
       quota_(std::move(quota)),
+      constant_values_(std::make_shared<Budget>("bytes of constants' values",
+                                                limits::kConstantValuesBytesPerSessionMax)),
       timeline_options_(timeline_options),
       outbox_(outbox),
       metrics_(metrics),
@@ -368,6 +370,22 @@ Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data)
   return {};
 }
 
+Status TimelineRunner::KeepValues(TensorObject& constant, PayloadSource& data) {
+  const uint64_t bytes = constant.descriptor.byte_length();
+  if (bytes > limits::kConstantValuesBytesMax || data.length() != bytes) return {};
+  struct Accounted {
+    Budget::Reservation reservation;
+    std::shared_ptr<const std::vector<std::byte>> bytes;
+  };
+  auto reservation = Budget::Reserve(constant_values_, bytes);
+  if (!reservation.ok()) return {};
+  // The device gets them from there: what passes see is what it has.
+  TRY(data.TakeIn());
+  auto accounted = std::make_shared<const Accounted>(std::move(*reservation), data.bytes());
+  constant.values = {accounted, accounted->bytes.get()};
+  return {};
+}
+
 // What a transfer of so many bytes counts for; more than a tensor has is refused later.
 Load TransferOf(uint64_t bytes) { return {.bytes = std::min(bytes, limits::kTensorBytesMax)}; }
 
@@ -383,12 +401,14 @@ void TimelineRunner::CreateConstant(std::shared_ptr<TensorObject> tensor,
           // A tail shorter than a word is allocated and not written: other clients' bytes are
           // there.
           if (status.ok() && tensor->descriptor.byte_length() % 4 != 0) status = Clear(*tensor);
+          if (status.ok()) status = KeepValues(*tensor, *shared_data);
           if (status.ok()) status = WriteAll(*tensor, *shared_data);
           if (!status.ok()) error = std::move(status).error();
         }
         Acknowledge(*shared_data);
         if (error) {
           tensor->buffer = nullptr;
+          tensor->values = nullptr;
           tensor->error = error;
         }
         if (replies) outbox_.Send(ipc::TensorCreated{tensor->handle, std::move(error)});
@@ -400,6 +420,7 @@ void TimelineRunner::DestroyTensor(std::shared_ptr<TensorObject> tensor) {
   Post(tensor->context, [tensor] {
     tensor->bindings.Invalidate(InvalidStateError("a tensor of the binding was destroyed"));
     tensor->buffer = nullptr;
+    tensor->values = nullptr;
   });
 }
 
@@ -484,11 +505,10 @@ void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t r
 
 // --- Graphs -------------------------------------------------------------------------------------
 
-// The memory of a builder's constants: from now on the build holds it, whatever happens to tensors.
-// `uploads`: what has to end before it may read it.
-Result<std::vector<std::shared_ptr<Buffer>>> TakeConstants(
+// A builder's constants. `uploads`: what has to end before it may read it.
+Result<std::vector<HeldConstant>> TakeConstants(
     BuilderObject& builder, std::vector<std::shared_ptr<const WorkOutcome>>& uploads) {
-  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<HeldConstant> held;
   for (const auto& constant : std::exchange(builder.constants, {})) {
     if (const Error* broken = WhyBroken(*constant)) {
       return Error(*broken).AddContext("uploading a constant of the graph");
@@ -498,9 +518,9 @@ Result<std::vector<std::shared_ptr<Buffer>>> TakeConstants(
     if (constant->buffer == nullptr) {
       return InvalidStateError("a constant tensor of the graph was destroyed");
     }
-    buffers.push_back(constant->buffer);
+    held.push_back({constant->buffer, constant->values});
   }
-  return buffers;
+  return held;
 }
 
 void TimelineRunner::Build(std::shared_ptr<BuilderObject> builder,

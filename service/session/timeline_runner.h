@@ -83,6 +83,8 @@ class TimelineRunner {
   // Memory that is cleared before anybody reads it.
   Status AllocateTensor(TensorObject& tensor);
   Status Clear(TensorObject& tensor);
+  // Its values, where they are few and there is room for them.
+  Status KeepValues(TensorObject& constant, PayloadSource& data);
   Status WriteAll(TensorObject& tensor, const PayloadSource& data);
   Status RunDispatch(BindingObject& binding, uint64_t accepted_ns);
   void PostBuild(const std::shared_ptr<BuildRequest>& request);
@@ -90,6 +92,7 @@ class TimelineRunner {
 
   std::vector<std::shared_ptr<Device>> devices_;
   std::shared_ptr<DeviceQuota> quota_;
+  const std::shared_ptr<Budget> constant_values_;
   const TimelineOptions timeline_options_;
   Outbox& outbox_;
   SessionMetrics& metrics_;

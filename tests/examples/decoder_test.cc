@@ -194,6 +194,30 @@ TEST_F(DecoderTest, CachesThatGrow_AreNotForQuantizedEmbeddings) {
               testing::HasSubstr("dynamic dimensions of uint4 are not supported"));
 }
 
+// Positions and masks of long caches are constants of many bytes, and attention is seen all the
+// same.
+TEST_F(DecoderTest, LongCaches_TakeNoMoreKernels) {
+  RandomModel random = SmallModel();
+  random.config.positions_max = 32768;
+  const Model model = Open(random);
+  auto context = MakeContext();
+  auto kernels = [&](uint32_t positions, bool growing) {
+    auto decoder = Decoder::Create(
+        ml(), context, model, {.prompt_tokens = 3, .positions_max = positions, .growing = growing},
+        [](uint64_t, uint64_t) {});
+    EXPECT_TRUE(decoder.ok()) << decoder.error().ToString();
+    return decoder.ok() ? (*decoder)->kernels_per_step() : 0;
+  };
+  for (bool growing : {false, true}) {
+    SCOPED_TRACE(growing);
+    const uint32_t short_ones = kernels(512, growing);
+    // Keys are split between workgroups, whose parts one more kernel a layer puts together.
+    for (uint32_t positions : {2048u, 32768u}) {
+      EXPECT_LE(kernels(positions, growing), short_ones + random.config.layer_count);
+    }
+  }
+}
+
 class FullCachesTest : public DecoderTest, public testing::WithParamInterface<bool> {};
 
 TEST_P(FullCachesTest, AnotherToken_IsRefused) {

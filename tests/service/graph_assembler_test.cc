@@ -36,7 +36,7 @@ TEST(GraphAssembler, NameThatNoReachedInputHas_IsRefused) {
   slice.starts = webidl::Sizes(std::vector<webidl::Dimension>{uint32_t{0}});
   slice.sizes =
       webidl::Sizes(std::vector<webidl::Dimension>{webidl::DynamicDimension{"other", 8, 1}});
-  assembler.AddConstant(3, Descriptor(8), /*buffer=*/0, nullptr);
+  assembler.AddConstant(3, Descriptor(8), /*buffer=*/0);
   assembler.AddOperators({{OperatorKind::kSlice, {3}, {4}, "", slice},
                           {OperatorKind::kReduceSum, {4}, {5}, "", webidl::ReduceAttributes{}},
                           Binary(OperatorKind::kAdd, 1, 5, 6)});
@@ -51,7 +51,7 @@ TEST(GraphAssembler, ConstantOfDynamicShape_IsRefused) {
   auto descriptor = webidl::OperandDescriptor::Create(
       webidl::OperandDataType::kFloat32, std::span<const webidl::Dimension>(&dimension, 1));
   ASSERT_TRUE(descriptor.ok()) << descriptor.error().ToString();
-  assembler.AddConstant(1, *descriptor, /*buffer=*/0, nullptr);
+  assembler.AddConstant(1, *descriptor, /*buffer=*/0);
   assembler.AddOperators({{OperatorKind::kRelu, {1}, {2}, "", webidl::NoAttributes{}}});
   auto graph = std::move(assembler).Finish({}, {{"y", 2}});
   ASSERT_FALSE(graph.ok());
@@ -63,7 +63,7 @@ TEST(GraphAssembler, Graph_IsWhatTheOutputsReach) {
   assembler.AddInput({1, "a", Floats(4)});
   assembler.AddInput({2, "unused", Floats(4)});
   assembler.AddInput({3, "b", Floats(1)});
-  assembler.AddConstant(4, Descriptor(4), /*buffer=*/0, nullptr);
+  assembler.AddConstant(4, Descriptor(4), /*buffer=*/0);
   assembler.AddOperators({Binary(OperatorKind::kAdd, 1, 3, 5), Binary(OperatorKind::kMul, 2, 2, 6),
                           Binary(OperatorKind::kSub, 5, 4, 7)});
   auto graph = std::move(assembler).Finish({3, 1}, {{"y", 7}});
@@ -106,7 +106,7 @@ TEST(GraphAssembler, OperandsThatAreNone_AreRefused) {
   auto message = [](std::vector<uint32_t> inputs, uint32_t constant) {
     GraphAssembler assembler;
     assembler.AddInput({1, "a", Floats(4)});
-    assembler.AddConstant(constant, Descriptor(4), 0, nullptr);
+    assembler.AddConstant(constant, Descriptor(4), 0);
     assembler.AddOperators({Binary(OperatorKind::kAdd, 1, 2, 3)});
     auto graph = std::move(assembler).Finish(inputs, {{"y", 3}});
     return graph.ok() ? "it is built" : graph.error().message();
@@ -191,15 +191,6 @@ TEST(GraphAssembler, LongDescriptions_AreRefused) {
   auto graph = std::move(assembler).Finish({1}, {{"y", 2}});
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().cause(), Cause::kQuota);
-}
-
-TEST(GraphAssembler, BytesOfVeryManyConstants_AreNotKept) {
-  GraphAssembler assembler;
-  auto bytes = std::make_shared<const std::vector<std::byte>>(limits::kInlinePayloadBytesMax);
-  constexpr uint32_t kCount = limits::kGraphHostBytesMax / limits::kInlinePayloadBytesMax;
-  for (uint32_t i = 0; i < kCount; ++i) assembler.AddConstant(i + 1, Descriptor(1), i, bytes);
-  EXPECT_FALSE(assembler.failed());
-  EXPECT_LT(bytes.use_count(), static_cast<long>(kCount));
 }
 
 TEST(GraphAssembler, TooManyResults_AreRefused) {

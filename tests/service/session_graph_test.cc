@@ -1,6 +1,10 @@
 // Graphs: what building and dispatching refuse, and that a refusal harms nothing.
 #include <unistd.h>
 
+#include <cstring>
+#include <functional>
+#include <numeric>
+
 #include "base/limits.h"
 #include "tests/service/session_fixture.h"
 
@@ -220,6 +224,109 @@ TEST_F(SessionGraphTest, ConstantWhoseFileIsCutAfterwards_IsRefused) {
     EXPECT_THAT(built.error->ToString(), HasSubstr("constant"));
   }
   peer().ExpectWorks();
+}
+
+// Equal constants become one where passes see their values: two operators on them are one then.
+class ConstantValuesTest : public SessionGraphTest {
+ protected:
+  // So many floats as the constant `operand`, with shape [count / 4, 4].
+  using AddValues =
+      std::function<void(Handle builder, uint32_t operand, const std::vector<float>& values)>;
+
+  static ipc::WireDescriptor Rows(size_t count) {
+    return ipc::Describe(webidl::OperandDataType::kFloat32, {static_cast<uint32_t>(count / 4), 4});
+  }
+  static std::vector<float> Ramp(size_t count, float last) {
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), 1.f);
+    values.back() = last;
+    return values;
+  }
+  static ipc::Payload InFile(const std::vector<float>& values) {
+    return ipc::FilePayload{TemporaryFile(values), 0, values.size() * sizeof(float)};
+  }
+  // Kernels of softmax(x + values) and softmax(x + others).
+  uint32_t CountKernels(const AddValues& add, const std::vector<float>& values,
+                        const std::vector<float>& others) {
+    Handle builder = peer().MakeBuilder();
+    add(builder, 3, values);
+    add(builder, 4, others);
+    auto softmax = [](uint32_t operand, uint32_t result) {
+      return webidl::Operator{
+          OperatorKind::kSoftmax, {operand}, {result}, "", webidl::SoftmaxAttributes{1}};
+    };
+    peer().AddOperators(builder, {Add(1, 3, 5), Add(1, 4, 6), softmax(5, 7), softmax(6, 8)});
+    Handle graph = peer().NewHandle();
+    peer().Send(ipc::Build{builder, graph, {1}, {{"y", 7}, {"z", 8}}});
+    auto built = peer().client().Expect<ipc::GraphBuilt>();
+    EXPECT_FALSE(built.error.has_value()) << built.error->ToString();
+    peer().Send(ipc::DestroyGraph{graph});
+    return built.kernel_count;
+  }
+  void ExpectSeen(const AddValues& add, size_t count) {
+    const uint32_t apart = CountKernels(add, Ramp(count, -1), Ramp(count, -2));
+    EXPECT_EQ(CountKernels(add, Ramp(count, -1), Ramp(count, -1)) * 2, apart);
+  }
+  void ExpectUnseen(const AddValues& add, size_t count) {
+    const uint32_t apart = CountKernels(add, Ramp(count, -1), Ramp(count, -2));
+    EXPECT_EQ(CountKernels(add, Ramp(count, -1), Ramp(count, -1)), apart);
+  }
+
+  const AddValues from_file_ = [this](Handle builder, uint32_t operand, const auto& values) {
+    peer().Send(ipc::AddConstant{builder, operand, Rows(values.size()), InFile(values)});
+  };
+  static constexpr size_t kCountMax = limits::kConstantValuesBytesMax / sizeof(float);
+};
+
+TEST_F(ConstantValuesTest, AreSeenHoweverTheyCome) {
+  ExpectSeen(
+      [&](Handle builder, uint32_t operand, const auto& values) {
+        peer().Send(
+            ipc::AddConstant{builder, operand, Rows(values.size()), ipc::InlineFloats(values)});
+      },
+      64);
+  uint64_t sequence = 0;
+  ExpectSeen(
+      [&](Handle builder, uint32_t operand, const auto& values) {
+        const uint64_t bytes = values.size() * sizeof(float);
+        std::memcpy(peer().client().up().data(), values.data(), bytes);
+        peer().Send(ipc::AddConstant{builder, operand, Rows(values.size()),
+                                     ipc::ArenaPayload{0, bytes, ++sequence}});
+        // From here on the bytes are the client's again.
+        EXPECT_EQ(peer().client().Expect<ipc::Acknowledge>().sequence, sequence);
+        std::memset(peer().client().up().data(), static_cast<int>(sequence), bytes);
+      },
+      2048);
+  ExpectSeen(from_file_, 2048);
+  ExpectSeen(
+      [&](Handle builder, uint32_t operand, const auto& values) {
+        Handle tensor = peer().NewHandle();
+        peer().Send(ipc::CreateConstantTensor{peer().context(), tensor, Rows(values.size()),
+                                              InFile(values)});
+        EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
+        peer().Send(ipc::AddConstantTensor{builder, operand, tensor});
+      },
+      2048);
+}
+
+TEST_F(ConstantValuesTest, OfLargeConstants_AreNotKept) {
+  ExpectSeen(from_file_, kCountMax);
+  ExpectUnseen(from_file_, kCountMax + 4);
+}
+
+TEST_F(ConstantValuesTest, OverWhatASessionKeeps_AreDoneWithout) {
+  const std::vector<float> values = Ramp(kCountMax, -1);
+  std::vector<Handle> tensors;
+  for (uint64_t bytes = 0; bytes < limits::kConstantValuesBytesPerSessionMax;
+       bytes += limits::kConstantValuesBytesMax) {
+    tensors.push_back(peer().NewHandle());
+    peer().Send(ipc::CreateConstantTensor{peer().context(), tensors.back(), Rows(values.size()),
+                                          InFile(values)});
+    EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
+  }
+  ExpectUnseen(from_file_, 2048);
+  for (Handle tensor : tensors) peer().Send(ipc::DestroyTensor{tensor});
+  ExpectSeen(from_file_, 2048);
 }
 
 // --- Dispatch -----------------------------------------------------------------------------------

@@ -54,7 +54,9 @@ class AssembledBuild {
     if (auto* in = std::get_if<ipc::InlinePayload>(&message.data)) {
       bytes = std::make_shared<const std::vector<std::byte>>(std::move(in->bytes));
     }
-    assembler_.AddConstant(message.operand, std::move(*descriptor), constants_++, std::move(bytes));
+    assembler_.AddConstant(message.operand, std::move(*descriptor),
+                           static_cast<uint32_t>(values_.size()));
+    values_.push_back(std::move(bytes));
   }
   void Take(ipc::AddOperators& message) { assembler_.AddOperators(std::move(message.operators)); }
   void Take(ipc::Build& message) { build_ = std::move(message); }
@@ -65,7 +67,8 @@ class AssembledBuild {
 
   Result<std::string> Plan() && {
     ASSIGN_OR_RETURN(Graph graph, std::move(assembler_).Finish(build_->inputs, build_->outputs));
-    NamingEvaluator evaluator(constants_);
+    for (GraphConstant& constant : graph.constants) constant.bytes = values_[constant.buffer];
+    NamingEvaluator evaluator(static_cast<uint32_t>(values_.size()));
     ASSIGN_OR_RETURN(CompiledGraph compiled,
                      CompileGraph(std::move(graph), {.evaluator = &evaluator}));
     return DumpPlan(compiled.plan);
@@ -73,7 +76,8 @@ class AssembledBuild {
 
  private:
   GraphAssembler assembler_;
-  uint32_t constants_ = 0;
+  // Of constants that came inline; else null.
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> values_;
   std::optional<ipc::Build> build_;
 };
 

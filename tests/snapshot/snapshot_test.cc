@@ -58,6 +58,7 @@ class GraphSketch {
   std::string Compile(uint32_t output) && {
     auto graph = std::move(assembler_).Finish(inputs_, {{"output", output}});
     if (!graph.ok()) return graph.error().ToString();
+    for (GraphConstant& constant : graph->constants) constant.bytes = values_[constant.buffer];
     auto compiled = CompileGraph(std::move(*graph), {});
     return compiled.ok() ? DumpPlan(compiled->plan) : compiled.error().ToString();
   }
@@ -68,14 +69,16 @@ class GraphSketch {
     uint32_t id = next_++;
     auto descriptor = webidl::OperandDescriptor::Create(type, std::span<const uint32_t>(shape));
     CHECK(descriptor.ok());
-    assembler_.AddConstant(id, *descriptor, constant_count_++, std::move(bytes));
+    assembler_.AddConstant(id, *descriptor, static_cast<uint32_t>(values_.size()));
+    values_.push_back(std::move(bytes));
     return id;
   }
 
   GraphAssembler assembler_;
   std::vector<uint32_t> inputs_;
+  std::vector<std::shared_ptr<const std::vector<std::byte>>>
+      values_;  // Of constants; null: unknown.
   uint32_t next_ = 1;
-  uint32_t constant_count_ = 0;
 };
 
 uint32_t RmsNormalize(GraphSketch& sketch, uint32_t x, uint32_t width) {

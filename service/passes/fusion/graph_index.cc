@@ -77,12 +77,10 @@ ValueId GraphIndex::SkipReshapes(ValueId value) const {
 }
 
 std::optional<std::vector<double>> GraphIndex::Values(ValueId value) const {
-  // What patterns ask for has few elements; longer constants are not worth decoding.
-  constexpr size_t kElementsMax = 4096;
   if (value == kNoValue || !IsConstant(value)) return std::nullopt;
   const GraphConstant& constant = graph_.constants[graph_.values[value].index];
   const size_t count = constant.descriptor.element_count();
-  if (constant.bytes == nullptr || count > kElementsMax) return std::nullopt;
+  if (constant.bytes == nullptr) return std::nullopt;
   switch (constant.descriptor.data_type()) {
     case OperandDataType::kFloat32:
       return ToDoubles<float>(*constant.bytes, count);
