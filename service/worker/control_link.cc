@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace webnnd::service {
+namespace {
+
+// How soon what the line has no room for is tried again.
+constexpr int kUnsentPauseMs = 20;
+
+}  // namespace
 
 ControlLink::Received ControlLink::Receive(ControlMessage& message) {
   iovec part{&message, sizeof message};
@@ -38,7 +44,7 @@ ControlLink::Received ControlLink::Receive(ControlMessage& message) {
   return Received::kMessage;
 }
 
-bool ControlLink::Send(const void* bytes, size_t size) {
+ControlLink::Sent ControlLink::Send(const void* bytes, size_t size) {
   iovec part{const_cast<void*>(bytes), size};
   msghdr header{};
   header.msg_iov = &part;
@@ -47,38 +53,58 @@ bool ControlLink::Send(const void* bytes, size_t size) {
   do {
     sent = sendmsg(socket_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
-  // A full socket loses a pong and nothing else; the broker has dozens of them to read by then.
-  return sent == static_cast<ssize_t>(size) || (sent < 0 && errno == EAGAIN);
+  if (sent == static_cast<ssize_t>(size)) return Sent::kYes;
+  const bool is_short = errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM;
+  return sent < 0 && is_short ? Sent::kNoRoom : Sent::kGone;
+}
+
+bool ControlLink::SendUnsent() {
+  while (!unsent_.empty()) {
+    switch (Send(&unsent_.front(), sizeof(ControlMessage))) {
+      case Sent::kGone:
+        return false;
+      case Sent::kNoRoom:
+        return true;
+      case Sent::kYes:
+        unsent_.pop_front();
+    }
+  }
+  return true;
+}
+
+bool ControlLink::HasUnsent() {
+  std::lock_guard lock(mutex_);
+  return !unsent_.empty();
+}
+
+bool ControlLink::SendInTurn(const ControlMessage& message) {
+  unsent_.push_back(message);
+  return SendUnsent();
 }
 
 bool ControlLink::Answer(const ControlMessage& ping) {
-  std::lock_guard lock(mutex_);
   for (const auto& [client, figures] : figures_) {
     const ReportMessage report{{ControlType::kReport, client}, figures()};
-    if (!Send(&report, sizeof report)) return false;
+    // Nobody misses a report that there is no room for.
+    if (Send(&report, sizeof report) == Sent::kGone) return false;
   }
-  const ControlMessage pong{.type = ControlType::kPong, .sequence = ping.sequence};
-  return Send(&pong, sizeof pong);
+  return SendInTurn({.type = ControlType::kPong, .sequence = ping.sequence});
 }
 
 bool ControlLink::OnReadable() {
   ControlMessage message;
   for (;;) {
-    switch (Receive(message)) {
-      case Received::kNothing:
-        return true;
-      case Received::kGone:
-        return false;
-      case Received::kMessage:
-        break;
-    }
+    const Received received = Receive(message);
+    if (received == Received::kGone) return false;
+    std::lock_guard lock(mutex_);
+    if (received == Received::kNothing) return SendUnsent();
     if (message.type == ControlType::kPing && !Answer(message)) return false;
   }
 }
 
 Status ControlLink::SendReady() {
-  const ControlMessage ready{.type = ControlType::kReady};
-  if (Send(&ready, sizeof ready)) return {};
+  std::lock_guard lock(mutex_);
+  if (SendInTurn({.type = ControlType::kReady})) return {};
   return ErrnoError("telling the broker that the worker is ready");
 }
 
@@ -87,8 +113,9 @@ ServedSocket ControlLink::AwaitClient(const std::function<bool()>& go_on) {
     // Heartbeats come often enough.
     if (go_on && !go_on()) return {};
     pollfd wait{socket_.get(), POLLIN, 0};
-    if (poll(&wait, 1, -1) < 0 && errno != EINTR) return {};
-    if (wait.revents != 0 && !OnReadable()) return {};
+    // What another thread leaves unsent meanwhile, the next heartbeat takes along.
+    if (poll(&wait, 1, HasUnsent() ? kUnsentPauseMs : -1) < 0 && errno != EINTR) return {};
+    if (!OnReadable()) return {};
   }
   ServedSocket client = std::move(clients_.front());
   clients_.pop_front();
@@ -105,8 +132,9 @@ void ControlLink::ReportWith(uint32_t client, FiguresFunction figures) {
 }
 
 void ControlLink::SendGone(uint32_t client) {
-  const ControlMessage gone{.type = ControlType::kGone, .sequence = client};
-  (void)Send(&gone, sizeof gone);
+  std::lock_guard lock(mutex_);
+  // That the broker is gone shows where the line is read.
+  (void)SendInTurn({.type = ControlType::kGone, .sequence = client});
 }
 
 }  // namespace webnnd::service

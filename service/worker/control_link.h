@@ -49,7 +49,7 @@ class ControlLink {
   // OnReadable(); nullptr ends it. Thread-safe: once it returns, the old one does not run any more.
   void ReportWith(uint32_t client, FiguresFunction figures);
 
-  // Tells the broker that the client has left. Thread-safe.
+  // Tells the broker that the client has left, once there is room in the line. Thread-safe.
   void SendGone(uint32_t client);
 
   // The file for a trace, if the broker has sent one.
@@ -58,15 +58,23 @@ class ControlLink {
  private:
   enum class Received { kMessage, kNothing, kGone };
 
+  enum class Sent { kYes, kNoRoom, kGone };
+
   Received Receive(ControlMessage& message);
-  bool Send(const void* bytes, size_t size);
+  // With mutex_ held, these four. false: the broker is gone.
   bool Answer(const ControlMessage& ping);
+  bool SendInTurn(const ControlMessage& message);
+  bool SendUnsent();
+  Sent Send(const void* bytes, size_t size);
+  bool HasUnsent();
 
   UniqueFd socket_;
   std::deque<ServedSocket> clients_;
   UniqueFd trace_file_;
   std::mutex mutex_;
   std::map<uint32_t, FiguresFunction> figures_;
+  // For which there was no room: at most one for each client, and answers to pings.
+  std::deque<ControlMessage> unsent_;
 };
 
 // What serving one client needs of the line. Where the client has the worker to itself, its thread

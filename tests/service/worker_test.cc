@@ -124,6 +124,37 @@ void ServeUntilItLeaves(const UniqueFd& client, ClientLink& link, std::atomic<ui
   all += asked;
 }
 
+TEST(SharedWorker, ClientsThatLeaveWhileTheLineIsFull_AreToldOfLater) {
+  constexpr uint32_t kClients = 60;
+  auto [ours, theirs] = MakePair(SOCK_SEQPACKET | SOCK_NONBLOCK);
+  // The kernel makes it a few packets.
+  const int bytes = 1;
+  ASSERT_EQ(setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+  WorkerOptions options{.control_fd = theirs.Release(), .no_sandbox = true, .shared = true};
+  std::atomic<uint64_t> asked = 0;
+  std::atomic<uint32_t> ended = 0;
+  const WorkerHooks hooks{.open_devices = [] { return Status(); },
+                          .serve =
+                              [&](UniqueFd client, ClientLink& link) {
+                                ServeUntilItLeaves(client, link, asked);
+                                ++ended;
+                              }};
+  std::jthread worker([&] { EXPECT_EQ(RunWorker(options, hooks), kWorkerDone); });
+
+  Broker broker(std::move(ours));
+  ASSERT_TRUE(broker.Take(20000)) << "the worker does not become ready";
+  for (uint32_t number = 1; number <= kClients; ++number) {
+    auto [near, far] = MakePair(SOCK_STREAM);
+    EXPECT_EQ(send(near.get(), &number, sizeof number, 0), static_cast<ssize_t>(sizeof number));
+    broker.Serve(number, far);
+  }
+  while (ended < kClients) usleep(1000);
+  // Each time there is room for one at least.
+  for (uint32_t i = 0; i < kClients && !broker.all_gone(); ++i) ASSERT_TRUE(broker.Ask());
+  EXPECT_TRUE(broker.all_gone()) << "a client is not told of";
+  { Broker ended = std::move(broker); }
+}
+
 TEST(SharedWorker, ClientsThatComeAndGoWhileItIsAsked_AreReportedAndToldOfOnce) {
   constexpr uint32_t kClients = 60, kAtOnce = 6;
   auto [ours, theirs] = MakePair(SOCK_SEQPACKET | SOCK_NONBLOCK);
