@@ -21,6 +21,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "service/broker/line_limiter.h"
 #include "service/broker/socket.h"
 #include "service/broker/stats.h"
 #include "service/broker/worker_process.h"
@@ -97,6 +98,9 @@ class Broker final : public WorkerActions {
   bool HasMemory(bool newcomers) override;
 
   void Admit(UniqueFd client);
+  // A line in the log about a client that is not served, not one for each.
+  void LogRefusal(std::string_view what);
+  void LogLeftOut();
   void PauseAccepting();
   void ResumeAccepting();
   void PauseReceiving(uint32_t id);
@@ -123,6 +127,7 @@ class Broker final : public WorkerActions {
   std::map<uint32_t, Peer> peers_;
   uint32_t last_client_ = 0;
   int64_t accept_again_ms_ = 0;
+  LineLimiter refusals_;
   // Workers from which nothing can be received for now.
   std::set<uint32_t> unheard_;
   int64_t receive_again_ms_ = 0;
@@ -241,6 +246,7 @@ Status Broker::Step() {
                 static_cast<uint32_t>(events[i].data.u64)));
   }
   pool_->OnTimers(NowMs());
+  LogLeftOut();
   if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();
   if (!unheard_.empty() && NowMs() >= receive_again_ms_) ResumeReceiving();
   if (pool_->hopeless()) {
@@ -292,7 +298,7 @@ UniqueFd Broker::Accept(int listener) {
   UniqueFd peer(SYS_CALL(Kind::kDescriptor,
                          accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
   if (!peer.valid() && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-    LogError("accepting a connection fails ({})", strerrorname_np(errno));
+    LogRefusal(fmt::format("accepting a connection fails ({})", strerrorname_np(errno)));
     PauseAccepting();
   }
   return peer;
@@ -302,7 +308,7 @@ void Broker::OnListener(uint32_t index) {
   UniqueFd client = Accept(listeners_[index]);
   if (!client.valid()) return;
   if (!PeerIsTrusted(client.get())) {
-    LogWarning("a client of another user is refused");
+    LogRefusal("a client of another user is refused");
     return;
   }
   Admit(std::move(client));
@@ -377,6 +383,16 @@ void Broker::Admit(UniqueFd client) {
   peers_.emplace(id, peer);
   clients_.emplace(id, std::move(client));
   pool_->OnClient(id, peer.pid);
+}
+
+void Broker::LogRefusal(std::string_view what) {
+  if (refusals_.Take(what, NowMs())) LogWarning("{}", what);
+}
+
+void Broker::LogLeftOut() {
+  for (const auto& [what, times] : refusals_.TakeLeftOut(NowMs())) {
+    LogWarning("{} ({} times more)", what, times);
+  }
 }
 
 void Broker::OnControl(uint32_t id) {
@@ -485,6 +501,7 @@ void Broker::Kill(uint32_t id) {
 
 void Broker::TurnAway(uint32_t client, const Status& why) {
   const auto found = clients_.find(client);
+  if (!why.ok()) LogRefusal(fmt::format("a client is turned away: {}", why.error().message()));
   if (!why.ok() && options_.farewell) {
     const std::vector<std::byte> words = options_.farewell(why.error().message());
     // The first that is written there: the socket has room, or nobody listens.
@@ -504,7 +521,7 @@ void Broker::StopWorkers() {
 
 int Broker::TimeoutMs() const {
   int64_t now = NowMs();
-  int64_t deadline = pool_->deadline_ms(now);
+  int64_t deadline = std::min(pool_->deadline_ms(now), refusals_.deadline_ms());
   if (!accepting_) deadline = std::min(deadline, accept_again_ms_);
   if (!unheard_.empty()) deadline = std::min(deadline, receive_again_ms_);
   if (deadline == INT64_MAX) return -1;

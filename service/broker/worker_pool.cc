@@ -54,7 +54,6 @@ void WorkerPool::OnClientLeft(uint32_t client) {
 }
 
 void WorkerPool::TurnAway(uint32_t client, const Error& why) {
-  LogWarning("client {} is turned away: {}", client, why.message());
   ++counters_.clients_turned_away;
   actions_.TurnAway(client, why);
 }

@@ -479,6 +479,44 @@ TEST_F(Broker, MoreClientsThanWorkers_WaitTheirTurn) {
   EXPECT_TRUE(third.Receive().has_value());
 }
 
+TEST_F(Broker, FloodOfClientsThatAreRefused_WritesFewLinesAndTheirNumber) {
+  constexpr int kRefused = 300;
+  const std::string log = directory_ + "/log";
+  StartWith(
+      [&] {
+        UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+        dup2(file.get(), STDERR_FILENO);
+        InitLog("broker under test");
+        BrokerOptions options = Listening();
+        options.workers_max = 1;
+        options.waiting_per_process_max = 1;
+        return options;
+      },
+      {{"WEBNND_LOG", "warning"}});
+  Client served = Connect();
+  ASSERT_GT(served.worker(), 0);
+  Client waits = Connect();
+  for (int i = 0; i < kRefused; ++i) EXPECT_TRUE(Connect().WaitForEnd().has_value());
+  // One is written at once, and stands for itself.
+  const std::string why = "a client is turned away: too many clients of this process wait (1)";
+  int lines = 0, told = 0;
+  EXPECT_TRUE(Eventually([&] {
+    lines = told = 0;
+    std::ifstream file(log);
+    for (std::string line; std::getline(file, line);) {
+      const size_t at = line.find(why);
+      if (at == std::string::npos) continue;
+      ++lines;
+      const std::string rest = line.substr(at + why.size());
+      told += rest.empty() ? 1 : std::atoi(rest.c_str() + 2);
+    }
+    return told == kRefused;
+  })) << told
+      << " are told of";
+  EXPECT_GE(lines, 2);
+  EXPECT_LE(lines, 30) << "more than a line a second";
+}
+
 TEST_F(Broker, Shared_ClientsHaveOneWorkerUntilItDies) {
   StartWith([&] {
     InitLog("broker under test", LogLevel::kOff);
