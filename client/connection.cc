@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -53,6 +54,13 @@ Result<std::unique_ptr<Connection>> Connection::Start(std::unique_ptr<ipc::Chann
   std::unique_ptr<Connection> connection(
       new Connection(std::move(channel), std::move(events), options));
   if (!connection->wake_) return ErrnoError("eventfd");
+  if (!connection->readable_) return ErrnoError("epoll_create1");
+  epoll_event readable{.events = EPOLLIN, .data = {}};
+  if (SYS_CALL(Kind::kDescriptor, epoll_ctl(connection->readable_.get(), EPOLL_CTL_ADD,
+                                            connection->channel_->read_descriptor(), &readable)) !=
+      0) {
+    return ErrnoError("epoll_ctl");
+  }
   ASSIGN_OR_RETURN(UniqueFd up, ipc::CreateSealedMemfd("webnn-up", options.up_arena_bytes));
   ASSIGN_OR_RETURN(UniqueFd down, ipc::CreateSealedMemfd("webnn-down", options.down_arena_bytes));
   ASSIGN_OR_RETURN(connection->up_,
@@ -76,6 +84,7 @@ Connection::Connection(std::unique_ptr<ipc::Channel> channel, Events events, con
       reader_(*channel_),
       writer_(*channel_),
       wake_(SYS_CALL(Kind::kDescriptor, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      readable_(SYS_CALL(Kind::kDescriptor, epoll_create1(EPOLL_CLOEXEC))),
       up_ranges_(options.up_arena_bytes),
       down_ranges_(options.down_arena_bytes) {}
 
@@ -218,6 +227,34 @@ void Connection::ReleaseRead(ReadTarget target) {
   if (target.arena_offset) down_ranges_.Free(*target.arena_offset);
 }
 
+void Connection::ReadUntil(int descriptor) {
+  // Where it is taken, the I/O thread reads just now.
+  std::unique_lock reading(read_mutex_, std::try_to_lock);
+  const bool reads =
+      reading && !ended() && unhandled_bytes_.load() <= options_.completion_bytes_max;
+  if (reads) WatchReads(false);
+  std::array<pollfd, 2> entries = {{
+      {.fd = descriptor, .events = POLLIN, .revents = 0},
+      {.fd = reads ? channel_->read_descriptor() : -1, .events = POLLIN, .revents = 0},
+  }};
+  while (true) {
+    if (poll(entries.data(), entries.size(), -1) < 0) continue;
+    if (entries[0].revents != 0) break;
+    std::string reason;
+    if (entries[1].revents == 0 || ReadOnce(&reason)) continue;
+    // The I/O thread tells.
+    entries[1].fd = -1;
+    End(reason);
+  }
+  if (reads) WatchReads(true);
+}
+
+void Connection::WatchReads(bool watch) {
+  epoll_event readable{.events = watch ? uint32_t{EPOLLIN} : 0, .data = {}};
+  [[maybe_unused]] const int changed =
+      epoll_ctl(readable_.get(), EPOLL_CTL_MOD, channel_->read_descriptor(), &readable);
+}
+
 void Connection::Handled(size_t bytes) {
   const uint64_t before = unhandled_bytes_.fetch_sub(bytes);
   if (before > options_.completion_bytes_max && before - bytes <= options_.completion_bytes_max) {
@@ -255,7 +292,7 @@ void Connection::Run() {
     const bool sending = !stopped && writer_.pending_bytes() > 0;
     std::array<pollfd, 3> entries = {{
         {.fd = wake_.get(), .events = POLLIN, .revents = 0},
-        {.fd = paused ? -1 : channel_->read_descriptor(), .events = POLLIN, .revents = 0},
+        {.fd = paused ? -1 : readable_.get(), .events = POLLIN, .revents = 0},
         {.fd = sending ? channel_->write_descriptor() : -1, .events = POLLOUT, .revents = 0},
     }};
     const int ready = poll(entries.data(), entries.size(), stopped ? kFarewellMs : -1);
@@ -278,11 +315,16 @@ void Connection::Run() {
       }
     }
     if (entries[2].revents != 0) writer_.Flush();
-    if (entries[1].revents != 0 && !ReadOnce(&reason)) break;
+    if (entries[1].revents == 0) continue;
+    // Where it is taken, the ML's thread reads.
+    std::unique_lock reading(read_mutex_, std::try_to_lock);
+    if (reading && !ReadOnce(&reason)) break;
   }
   channel_->Close();
   {
     std::lock_guard lock(end_mutex_);
+    // Who asked first knows why.
+    if (end_request_) reason = *end_request_;
     end_reason_ = reason;
   }
   // Before the event, so that whoever hears of it finds the connection ended.

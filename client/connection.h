@@ -34,10 +34,11 @@ struct ReadTarget {
 };
 
 // Sends come from the ML's thread and never block: the caller sends directly while the socket takes
-// it, the I/O thread sends what it did not take. Replies go to `Events` on the I/O thread.
+// it, the I/O thread sends what it did not take. Replies go to `Events`, on the I/O thread or,
+// while the ML's thread waits for one, on that.
 class Connection {
  public:
-  // Both are called on the I/O thread; `on_end` once, as the last.
+  // `on_end` is called once, on the I/O thread, as the last.
   struct Events {
     // `bytes` is to be given back by Handled() once the message is done with.
     std::function<void(webnnd::ipc::ServiceMessage message, size_t bytes)> on_message;
@@ -84,6 +85,10 @@ class Connection {
       const ReadTarget& target, const webnnd::ipc::TensorRead& answer) const;
   void ReleaseRead(ReadTarget target);
 
+  // Blocks until `descriptor`, which events make readable, is; and reads in place of the I/O thread
+  // meanwhile, so that an answer does not have to come through two threads. For the ML's thread.
+  void ReadUntil(int descriptor);
+
   // The message of on_message is done with. Reading pauses while too many are not.
   void Handled(size_t bytes);
 
@@ -102,6 +107,8 @@ class Connection {
   static void* ThreadMain(void* self);
   webnnd::Result<void> StartThread();
   void Run();
+  // Whether the I/O thread hears of what there is to read.
+  void WatchReads(bool watch);
   // False: the connection has come to its end, and `reason` says why.
   bool ReadOnce(std::string* reason);
   bool HandleFrame(std::span<const std::byte> frame, std::string* reason);
@@ -114,9 +121,13 @@ class Connection {
   const Options options_;
   const Events events_;
   std::unique_ptr<webnnd::ipc::Channel> channel_;
-  webnnd::ipc::FrameReader reader_;  // I/O thread only.
+  std::mutex read_mutex_;            // Held by whoever reads.
+  webnnd::ipc::FrameReader reader_;  // Guarded by read_mutex_.
   webnnd::ipc::FrameWriter writer_;
   webnnd::UniqueFd wake_;
+  // An epoll instance of the channel's read descriptor alone: taking it off there does not wake the
+  // I/O thread, which polls the instance.
+  webnnd::UniqueFd readable_;
   pthread_t thread_{};
   bool thread_started_ = false;
 

@@ -40,7 +40,7 @@ void EventQueue::Run() {
 }
 
 void EventQueue::Wait() {
-  if (!taken_.empty()) return;  // A callback waits, and the Run around it holds the tasks.
+  if (has_taken()) return;
   pollfd entry{.fd = signal_.get(), .events = POLLIN, .revents = 0};
   while (poll(&entry, 1, -1) < 0) {
   }

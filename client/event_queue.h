@@ -28,6 +28,9 @@ class EventQueue {
   // Runs what was posted before this call, in order. What a task posts waits for the next Run, so
   // that Run ends. May be called from a task (that is how Wait works inside a callback).
   void Run();
+  // Whether a task that Run has taken waits for its turn: while a callback waits, and the Run
+  // around it holds the tasks.
+  bool has_taken() const { return !taken_.empty(); }
   // Blocks until Run has something to do.
   void Wait();
   // Runs until nothing is left: for the end.

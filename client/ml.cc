@@ -62,7 +62,12 @@ void ML::ProcessEvents() {
 
 void ML::WaitForEvents() {
   const std::shared_ptr<EventQueue> events = impl_->events;
-  events->Wait();
+  const std::shared_ptr<Session> session = impl_->session;
+  if (session == nullptr || session->ended() || events->has_taken()) {
+    events->Wait();
+  } else {
+    session->connection().ReadUntil(events->descriptor());
+  }
   events->Run();
 }
 

@@ -2,15 +2,19 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <thread>
 
 #include "base/limits.h"
+#include "base/unique_fd.h"
 #include "ipc/codec.h"
 #include "tests/client/fake_service.h"
 
@@ -30,12 +34,15 @@ class ConnectionTest : public testing::Test {
       std::lock_guard lock(mutex_);
       messages_.push_back(std::move(message));
       bytes_.push_back(bytes);
+      readers_.push_back(std::this_thread::get_id());
+      Signal();
       changed_.notify_all();
     };
     events.on_end = [this](std::string reason) {
       std::lock_guard lock(mutex_);
       EXPECT_FALSE(end_.has_value());
       end_ = std::move(reason);
+      Signal();
       changed_.notify_all();
     };
     auto channel = service_.Connect();
@@ -74,11 +81,32 @@ class ConnectionTest : public testing::Test {
     return messages_.size();
   }
 
+  // What an event does to the descriptor that ReadUntil waits for.
+  void Signal() {
+    const uint64_t one = 1;
+    EXPECT_EQ(write(signal_.get(), &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  }
+  void ClearSignal() {
+    uint64_t count = 0;
+    EXPECT_EQ(read(signal_.get(), &count, sizeof count), static_cast<ssize_t>(sizeof count));
+  }
+  // Waits for what `send` makes the service say, which it says once this thread waits.
+  void ReadWhat(std::function<void()> send) {
+    std::thread later([&] {
+      std::this_thread::sleep_for(milliseconds(30));
+      send();
+    });
+    connection_->ReadUntil(signal_.get());
+    later.join();
+  }
+
   FakeService service_;
+  webnnd::UniqueFd signal_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<ipc::ServiceMessage> messages_;
   std::vector<size_t> bytes_;
+  std::vector<std::thread::id> readers_;
   std::optional<std::string> end_;
   std::unique_ptr<Connection> connection_;
 };
@@ -308,6 +336,69 @@ TEST_F(ConnectionTest, Destroyed_ReportsNoEvent) {
   connection_ = nullptr;
   std::lock_guard lock(mutex_);
   EXPECT_FALSE(end_.has_value());
+}
+
+// --- Waiting ------------------------------------------------------------------------------------
+
+TEST_F(ConnectionTest, WhoWaits_ReadsTheAnswerItself) {
+  Start();
+  const ipc::TensorCreated answer{ipc::Handle{1, 1}, std::nullopt};
+  for (int i = 0; i < 3; ++i) {
+    ReadWhat([&] { service_.Send(answer); });
+    ClearSignal();
+    // Between waits the I/O thread reads.
+    service_.Send(answer);
+    ASSERT_TRUE(AwaitMessages(2 * i + 2));
+    ClearSignal();
+  }
+  const std::thread::id here = std::this_thread::get_id();
+  ASSERT_EQ(readers_.size(), 6u);
+  for (size_t i = 0; i < readers_.size(); ++i) EXPECT_EQ(readers_[i] == here, i % 2 == 0) << i;
+}
+
+TEST_F(ConnectionTest, WhatCameBeforeTheWait_EndsIt) {
+  Start();
+  service_.Send(ipc::TensorCreated{ipc::Handle{1, 1}, std::nullopt});
+  ASSERT_TRUE(AwaitMessages(1));
+  connection_->ReadUntil(signal_.get());
+  EXPECT_EQ(Count(), 1u);
+}
+
+TEST_F(ConnectionTest, WhatIsNoEvent_DoesNotEndTheWait) {
+  Start();
+  Write(Pattern(limits::kInlinePayloadBytesMax + 1));
+  ReadWhat([&] {
+    service_.Send(ipc::Acknowledge{1});
+    std::this_thread::sleep_for(milliseconds(30));
+    service_.Send(ipc::TensorCreated{ipc::Handle{1, 1}, std::nullopt});
+  });
+  EXPECT_EQ(Count(), 1u);
+}
+
+TEST_F(ConnectionTest, EndWhileSomebodyWaits_IsTold) {
+  Start();
+  ReadWhat([&] { service_.Send(ipc::Goodbye{"enough"}); });
+  EXPECT_EQ(AwaitEnd(), "enough");
+  end_.reset();
+  signal_ = webnnd::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  connection_ = nullptr;
+  Start();
+  ReadWhat([&] { service_.Close(); });
+  EXPECT_EQ(AwaitEnd(), "the service closed the connection");
+  // There is nothing to wait for any more.
+  connection_->ReadUntil(signal_.get());
+}
+
+TEST_F(ConnectionTest, MalformedReplyWhileSomebodyWaits_EndsTheConnection) {
+  Start();
+  ReadWhat([&] { service_.SendBytes(std::vector<std::byte>(64, std::byte{0xff})); });
+  EXPECT_NE(AwaitEnd().find("broke the protocol"), std::string::npos);
+}
+
+TEST_F(ConnectionTest, EndFromAnotherThreadWhileSomebodyWaits_IsTold) {
+  Start();
+  ReadWhat([&] { connection_->End("enough"); });
+  EXPECT_EQ(AwaitEnd(), "enough");
 }
 
 TEST_F(ConnectionTest, Bytes_AreCounted) {
