@@ -228,6 +228,9 @@ struct BindingObject : Object {
     std::shared_ptr<Binding> prepared;
   };
 
+  // It was dispatched, and shapes cannot change: another dispatch submits what is recorded.
+  std::atomic<bool> replays{false};
+
   // Timeline thread. Both lists: most recently used first.
   std::list<Variant> variants;
   std::list<Recording> recordings;

@@ -64,6 +64,7 @@ bool Session::Step(const PolledSource& extra, int timeout_ms) {
   // then HandleFrames must not have stopped for it.
   bool sends = outbox_->has_pending();
   if (outbox_->ended() || outbox_->broken() || !HandleFrames()) return false;
+  timeline_.RunShort();
   timeline_.RunPending();
   bool reads = !outbox_->saturated();
   pollfd polled[] = {

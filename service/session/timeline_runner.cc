@@ -137,15 +137,34 @@ void TimelineRunner::RunPending() {
   }
 }
 
+void TimelineRunner::RunShort() {
+  if (!has_threads_) return;
+  // A binding has two recordings, and staging has room for a few inline payloads: none is waited
+  // for.
+  constexpr uint64_t kDispatchesMax = 2;
+  constexpr uint64_t kTasksMax = 8;
+  const Load load = outbox_.in_flight();
+  timeline_.RunShort(load.dispatches <= kDispatchesMax && load.tasks <= kTasksMax);
+}
+
 void TimelineRunner::Post(std::shared_ptr<ContextObject> context, Task task, Load load) {
+  timeline_.Post(Counted(std::move(context), std::move(task), load));
+}
+
+void TimelineRunner::PostShort(std::shared_ptr<ContextObject> context, Task task, Load load) {
+  timeline_.PostShort(Counted(std::move(context), std::move(task), load));
+}
+
+WorkQueue::Task TimelineRunner::Counted(std::shared_ptr<ContextObject> context, Task task,
+                                        Load load) {
   load.tasks = 1;
   outbox_.Admit(load);
-  timeline_.Post([this, context = std::move(context), task = std::move(task), load] {
+  return [this, context = std::move(context), task = std::move(task), load] {
     task();
     if (context == nullptr) return outbox_.Retire(load);
     context->to_retire += load;
     touched_.insert(context);
-  });
+  };
 }
 
 void TimelineRunner::OnDrained() {
@@ -430,7 +449,7 @@ void TimelineRunner::Discard(PayloadSource data) {
 }
 
 void TimelineRunner::ResizeTensor(std::shared_ptr<TensorObject> tensor, webidl::Shape shape) {
-  Post(tensor->context, [tensor, shape = std::move(shape)] {
+  PostShort(tensor->context, [tensor, shape = std::move(shape)] {
     auto resized = tensor->descriptor.Resized(shape);
     // An honest client has checked it.
     if (resized.ok()) {
@@ -454,7 +473,12 @@ void TimelineRunner::WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSo
       tensor->error = std::move(status).error().AddContext("writing the tensor");
     }
   };
-  Post(tensor->context, write, TransferOf(shared_data->length()));
+  const Load load = TransferOf(shared_data->length());
+  if (shared_data->bytes() != nullptr) {
+    PostShort(tensor->context, write, load);
+  } else {
+    Post(tensor->context, write, load);
+  }
 }
 
 void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t request,
@@ -500,7 +524,12 @@ void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t r
       outbox_.Send(ipc::TensorRead{request, std::move(status).error()});
     }
   };
-  Post(tensor->context, task, TransferOf(tensor->descriptor.byte_length()));
+  const Load load = TransferOf(tensor->descriptor.byte_length());
+  if (shared_target->capacity() <= limits::kInlinePayloadBytesMax) {
+    PostShort(tensor->context, task, load);
+  } else {
+    Post(tensor->context, task, load);
+  }
 }
 
 // --- Graphs -------------------------------------------------------------------------------------
@@ -653,6 +682,7 @@ Status TimelineRunner::RunDispatch(BindingObject& binding, uint64_t accepted_ns)
   for (const auto& output : binding.outputs) output->written = outcome;
   context.in_flight->Add({accepted_ns, graph.handle.index, graph.kernel_count, outcome});
   ++context.dispatches_to_end;
+  if (!IsDynamic(binding)) binding.replays = true;
   return {};
 }
 
@@ -670,7 +700,11 @@ void TimelineRunner::Dispatch(std::shared_ptr<BindingObject> binding) {
     // A dispatch writes its outputs whole.
     for (const auto& tensor : binding->outputs) tensor->error.reset();
   };
-  Post(binding->context, task, {.dispatches = 1});
+  if (binding->replays) {
+    PostShort(binding->context, task, {.dispatches = 1});
+  } else {
+    Post(binding->context, task, {.dispatches = 1});
+  }
 }
 
 }  // namespace webnnd::service

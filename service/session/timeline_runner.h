@@ -40,6 +40,9 @@ class TimelineRunner {
   ~TimelineRunner();
 
   void RunPending();
+  // Ends what the I/O thread had to say at once. Where that was little, and the device has little
+  // to do, it runs on the calling thread; sends and records, and waits for nothing.
+  void RunShort();
 
   // `refused`, here and below: why it cannot be; it becomes an error object.
   void CreateContext(std::shared_ptr<ContextObject> context, std::optional<Error> refused);
@@ -69,6 +72,9 @@ class TimelineRunner {
   // Runs `task` on the timeline thread for `context` (or for none); counts it, and `load` with it,
   // as in flight until the device has done what it recorded.
   void Post(std::shared_ptr<ContextObject> context, Task task, Load load = {});
+  // The same for a task that takes microseconds and waits for nothing. RunShort follows.
+  void PostShort(std::shared_ptr<ContextObject> context, Task task, Load load = {});
+  WorkQueue::Task Counted(std::shared_ptr<ContextObject> context, Task task, Load load);
   void OnDrained();
   void Submit(ContextObject& context);
   // The oldest `count` dispatches of the context have ended.

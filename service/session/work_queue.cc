@@ -25,7 +25,26 @@ void WorkQueue::Post(Task task) {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
     tasks_.push_back(std::move(task));
-    if (tasks_.size() > 1) return;  // The thread is awake, or was woken for the first one.
+    // Else the thread was woken for the first one, or looks again when what runs has ended.
+    if ((tasks_.size() > 1 && !held_) || running_) return;
+    held_ = false;
+  }
+  changed_.notify_one();
+}
+
+void WorkQueue::PostShort(Task task) {
+  std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  if (tasks_.empty() && !running_) held_ = true;
+  tasks_.push_back(std::move(task));
+}
+
+void WorkQueue::RunShort(bool here) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!std::exchange(held_, false)) return;
+    if (here) RunTasks(lock);
+    if (tasks_.empty()) return;
   }
   changed_.notify_one();
 }
@@ -43,33 +62,32 @@ void WorkQueue::Stop() {
 void WorkQueue::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+    changed_.wait(lock, [this] { return stopping_ || (!tasks_.empty() && !held_ && !running_); });
     if (stopping_) return;
-    std::deque<Task> batch = std::exchange(tasks_, {});
-    lock.unlock();
-    RunBatch(std::move(batch));
-    lock.lock();
+    RunTasks(lock);
   }
 }
 
 bool WorkQueue::RunPending() {
   if (has_thread_) return false;
-  std::deque<Task> batch;
-  {
-    std::lock_guard lock(mutex_);
-    batch = std::exchange(tasks_, {});
-  }
-  if (batch.empty()) return false;
-  RunBatch(std::move(batch));
+  std::unique_lock lock(mutex_);
+  held_ = false;
+  if (tasks_.empty()) return false;
+  RunTasks(lock);
   return true;
 }
 
-void WorkQueue::RunBatch(std::deque<Task> batch) {
+void WorkQueue::RunTasks(std::unique_lock<std::mutex>& lock) {
+  running_ = true;
+  std::deque<Task> batch = std::exchange(tasks_, {});
+  lock.unlock();
   for (Task& task : batch) {
     task();
     task = nullptr;  // What it holds is released in order.
   }
   if (on_drained_) on_drained_();
+  lock.lock();
+  running_ = false;
 }
 
 }  // namespace webnnd::service

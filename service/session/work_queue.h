@@ -1,4 +1,4 @@
-// WorkQueue: runs tasks in order, on a thread of its own or when its owner says so.
+// WorkQueue: runs tasks in order, one at a time, on a thread of its own or when its owner says so.
 #ifndef WEBNND_SERVICE_SESSION_WORK_QUEUE_H_
 #define WEBNND_SERVICE_SESSION_WORK_QUEUE_H_
 
@@ -24,6 +24,11 @@ class WorkQueue {
   ~WorkQueue();
 
   void Post(Task task);
+  // The same for a task that is short: RunShort follows, on the same thread.
+  void PostShort(Task task);
+  // Starts what PostShort brought: here, if `here` and nothing else waits or runs, which spares the
+  // way to the thread; else there.
+  void RunShort(bool here);
   // Runs what waits, on the calling thread; nothing where there is a thread for it. Whether there
   // was something.
   bool RunPending();
@@ -31,12 +36,15 @@ class WorkQueue {
 
  private:
   void Run();
-  void RunBatch(std::deque<Task> batch);
+  // Takes what waits, and runs it with `lock` released.
+  void RunTasks(std::unique_lock<std::mutex>& lock);
 
   Task on_drained_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
+  bool held_ = false;     // The tasks that wait are short ones, and RunShort will follow.
+  bool running_ = false;  // On whichever thread.
   bool stopping_ = false;
   const bool has_thread_;
   std::thread thread_;
