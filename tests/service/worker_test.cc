@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <set>
 #include <thread>
@@ -26,12 +25,14 @@ class Broker {
   explicit Broker(UniqueFd line) : line_(std::move(line)) {}
 
   void Serve(uint32_t client, const UniqueFd& socket) {
-    Send({.type = ControlType::kServe, .sequence = client}, socket.get());
+    const ControlMessage message{.type = ControlType::kServe, .sequence = client};
+    EXPECT_TRUE(SendWithDescriptor(line_.get(), message, socket.get(), 0).ok());
     clients_.insert(client);
   }
   // Pings, and takes all up to the answer. false: there is none.
   bool Ask() {
-    Send({.type = ControlType::kPing, .sequence = ++pings_}, -1);
+    const ControlMessage ping{.type = ControlType::kPing, .sequence = ++pings_};
+    EXPECT_EQ(send(line_.get(), &ping, sizeof ping, 0), static_cast<ssize_t>(sizeof ping));
     while (pongs_ != pings_) {
       if (!Take(20000)) return false;
     }
@@ -78,24 +79,6 @@ class Broker {
   uint64_t reports() const { return reports_; }
 
  private:
-  void Send(const ControlMessage& message, int descriptor) {
-    iovec part{const_cast<ControlMessage*>(&message), sizeof message};
-    alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    if (descriptor >= 0) {
-      header.msg_control = ancillary;
-      header.msg_controllen = sizeof ancillary;
-      cmsghdr* control = CMSG_FIRSTHDR(&header);
-      control->cmsg_level = SOL_SOCKET;
-      control->cmsg_type = SCM_RIGHTS;
-      control->cmsg_len = CMSG_LEN(sizeof(int));
-      std::memcpy(CMSG_DATA(control), &descriptor, sizeof descriptor);
-    }
-    EXPECT_EQ(sendmsg(line_.get(), &header, 0), static_cast<ssize_t>(sizeof message));
-  }
-
   UniqueFd line_;
   std::set<uint32_t> clients_, gone_;
   std::set<uint32_t> reported_, ever_reported_;  // Since the last pong; at all.
