@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,17 +26,17 @@
 #include "client/webnn.h"
 #include "ipc/channel.h"
 #include "ipc/shared_memory.h"
-#include "service/session/session.h"
 #include "service/vulkan/device_impl.h"
 #include "service/vulkan/fault.h"
 #include "service/vulkan/handle.h"
 #include "tests/support/device_options.h"
+#include "tests/support/socket_host.h"
 
 namespace webnnd {
 namespace {
 
 using service::Device;
-using service::Session;
+using service::SocketHost;
 using webidl::DynamicDimension;
 using webidl::Shape;
 using webidl::Sizes;
@@ -63,29 +62,6 @@ void SayWhatHangs(int) {
   (void)!write(STDERR_FILENO, ": hangs\n", 8);
   abort();
 }
-
-// Sessions on threads of this process, at the other ends of real sockets.
-class SocketHost : public ipc::InProcessService {
- public:
-  explicit SocketHost(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  ~SocketHost() override {
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  Result<std::unique_ptr<ipc::Channel>> Connect() override {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return ErrnoError("pair");
-    UniqueFd ours(pair[0]), theirs(pair[1]);
-    ASSIGN_OR_RETURN(auto channel, ipc::MakeSocketChannel(std::move(theirs)));
-    ASSIGN_OR_RETURN(auto session, Session::Create(std::move(channel), {.devices = {device_}}));
-    threads_.emplace_back([session = std::move(session)] { session->Run(); });
-    return ipc::MakeSocketChannel(std::move(ours));
-  }
-
- private:
-  std::shared_ptr<Device> device_;
-  std::vector<std::thread> threads_;
-};
 
 // --- What a client does in its life. ------------------------------------------------------------
 

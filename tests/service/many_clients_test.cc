@@ -4,7 +4,6 @@
 // of them share here.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <numeric>
-#include <set>
 #include <span>
 #include <thread>
 #include <utility>
@@ -25,9 +22,9 @@
 #include "base/unique_fd.h"
 #include "client/webnn.h"
 #include "ipc/channel.h"
-#include "service/session/session.h"
 #include "tests/support/kernel_runner.h"
 #include "tests/support/service_fixture.h"
+#include "tests/support/socket_host.h"
 
 namespace webnnd::service {
 namespace {
@@ -46,57 +43,6 @@ constexpr uint32_t kClients = 6, kLives = 4;
 constexpr uint32_t kElements = 2048;
 // Of a cache that grows by one row a dispatch.
 constexpr uint32_t kRowsMax = 24, kRowSize = 4;
-
-// Sessions on threads of this process, at the other ends of real sockets. Thread-safe.
-class SocketHost : public ipc::InProcessService {
- public:
-  explicit SocketHost(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  ~SocketHost() override { AwaitAll(); }
-
-  Result<std::unique_ptr<ipc::Channel>> Connect() override {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return ErrnoError("pair");
-    UniqueFd ours(pair[0]), theirs(pair[1]);
-    ASSIGN_OR_RETURN(auto channel, ipc::MakeSocketChannel(std::move(theirs)));
-    ASSIGN_OR_RETURN(auto session, Session::Create(std::move(channel), {.devices = {device_}}));
-    std::lock_guard lock(mutex_);
-    sessions_.insert(session.get());
-    threads_.emplace_back([this, session = std::move(session)]() mutable {
-      session->Run();
-      {
-        std::lock_guard lock(mutex_);
-        sessions_.erase(session.get());
-        served_ += session->Figures().dispatches;
-      }
-      session = nullptr;
-    });
-    return ipc::MakeSocketChannel(std::move(ours));
-  }
-
-  // Of the sessions that live, as a worker reports them to its broker.
-  std::vector<ClientFigures> Figures() {
-    std::lock_guard lock(mutex_);
-    std::vector<ClientFigures> figures;
-    for (const Session* session : sessions_) figures.push_back(session->Figures());
-    return figures;
-  }
-  // Returns when all sessions have ended; no other connects meanwhile.
-  void AwaitAll() {
-    for (std::thread& thread : std::exchange(threads_, {})) thread.join();
-  }
-  // Dispatches of the sessions that have ended.
-  uint64_t served() {
-    std::lock_guard lock(mutex_);
-    return served_;
-  }
-
- private:
-  std::shared_ptr<Device> device_;
-  std::mutex mutex_;
-  std::set<const Session*> sessions_;
-  uint64_t served_ = 0;
-  std::vector<std::thread> threads_;
-};
 
 std::vector<float> Ramp(float first) {
   std::vector<float> values(kElements);
