@@ -1,0 +1,247 @@
+// Products of quantised blocks, products of one row together, and what is part of them.
+#include <cstdint>
+#include <vector>
+
+#include "tests/service/fusion_fixture.h"
+
+namespace webnnd::service::fusion_test {
+namespace {
+
+TEST_F(Fusion, MatmulOfQuantisedBlocks_IsOneKernel) {
+  for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4,
+                                  OperandDataType::kInt8, OperandDataType::kUint8}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      struct Case {
+        uint32_t rows;
+        uint32_t columns;
+        uint32_t block;
+      };
+      for (const Case& test : {Case{1, 5, 8}, Case{1, 64, 32}, Case{6, 5, 16}, Case{6, 64, 32}}) {
+        SCOPED_TRACE(testing::Message()
+                     << webidl::ToString(weights) << ", " << webidl::ToString(type) << ", M "
+                     << test.rows << ", N " << test.columns << ", block " << test.block);
+        ExpectKernels(1, [&](Net& net) {
+          Operand x = net.In(type, {test.rows, 96});
+          net.Out(AddBlockMatmul(net, x, weights, test.columns, test.block));
+        });
+      }
+    }
+  }
+}
+
+TEST_F(Fusion, MatmulOfBlocksThatAreNoMultipleOfEight_IsLeftAlone) {
+  ExpectUnchanged([](Net& net) {
+    net.Out(AddBlockMatmul(net, net.In(kFloat, {2, 24}), OperandDataType::kInt8, 5, 12));
+  });
+}
+
+TEST_F(Fusion, ProductsOfOneRow_AreOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = net.In(type, {1, 64});
+      net.Out(AddBias(net, Project(net, x, 48)));
+      net.Out(Project(net, x, 16));
+      net.Out(AddBias(net, Project(net, x, 16)));
+    });
+  }
+}
+
+TEST_F(Fusion, ProductOfOneRowWithResidual_IsOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand product = Project(net, net.In(type, {1, 64}), 48);
+      net.Out(Must(net.builder.Add(net.In(type, {1, 48}), product)));
+    });
+    ExpectKernels(1, [&](Net& net) {
+      Operand product = AddBias(net, Project(net, net.In(type, {1, 64}), 48));
+      net.Out(Must(net.builder.Add(product, net.In(type, {1, 48}))));
+    });
+  }
+}
+
+TEST_F(Fusion, ProductsOfMoreThanAKernelTakes_AreSeveralKernels) {
+  ExpectKernels(2, [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 64});
+    for (uint32_t columns : {8u, 5u, 7u, 64u, 3u}) net.Out(Project(net, x, columns));
+  });
+}
+
+TEST_F(Fusion, ProductsOfReshapesOfARow_AreOneKernel) {
+  ExpectKernels(1, [&](Net& net) {
+    Operand x = net.In(kFloat, {64});
+    for (uint32_t columns : {8u, 16u}) {
+      net.Out(Project(net, Must(net.builder.Reshape(x, {1, 64})), columns));
+    }
+  });
+}
+
+TEST_F(Fusion, ProductThatAnotherWaitsFor_IsNotGroupedWithIt) {
+  ExpectKernels(2, [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 64});
+    Operand first = Project(net, x, 16);
+    net.Out(Must(net.builder.Add(Project(net, x, 16), first)));
+  });
+}
+
+TEST_F(Fusion, ProductsOfOtherRows_AreNotGrouped) {
+  ExpectUnchanged([&](Net& net) {
+    net.Out(Project(net, net.In(kFloat, {1, 64}), 16));
+    net.Out(Project(net, net.In(kFloat, {1, 64}), 16));
+  });
+}
+
+TEST_F(Fusion, ProductsOfBlocksThatShareRows_AreOneKernel) {
+  for (uint32_t rows : {1u, 3u}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = net.In(kFloat, {rows, 96});
+      net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32)));
+      net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 32));
+      net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 9, 32)));
+    });
+  }
+}
+
+TEST_F(Fusion, ProductsOfUnlikeBlocks_AreNotGrouped) {
+  ExpectKernels(3, [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 128});
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 32));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 64));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kInt4, 8, 32));
+  });
+}
+
+Operand Gate(Net& net, const Operand& gate, const Operand& up) {
+  Operand sigmoid = Must(net.builder.Sigmoid(gate));
+  return Must(net.builder.Mul(Must(net.builder.Mul(gate, sigmoid)), up));
+}
+
+TEST_F(Fusion, GatedProducts_AreOneKernel) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = net.In(type, {1, 64});
+      net.Out(Gate(net, Project(net, x, 40), Project(net, x, 40)));
+    });
+    for (uint32_t rows : {1u, 3u}) {
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = net.In(type, {rows, 96});
+        Operand gate = AddBlockMatmul(net, x, OperandDataType::kUint4, 40, 32);
+        net.Out(Gate(net, gate, AddBlockMatmul(net, x, OperandDataType::kUint4, 40, 32)));
+      });
+    }
+  }
+}
+
+TEST_F(Fusion, GateThatIsAnOutput_IsNotHidden) {
+  auto write = [](Net& net, bool is_output) {
+    Operand x = net.In(kFloat, {1, 64});
+    Operand gate = Project(net, x, 40);
+    if (is_output) net.Out(gate);
+    net.Out(Gate(net, gate, Project(net, x, 40)));
+  };
+  const uint32_t hidden = Run([&](Net& net) { write(net, false); }, /*fusion=*/true).kernels;
+  auto with_output = [&](Net& net) { write(net, true); };
+  const uint32_t kernels = Run(with_output, /*fusion=*/true).kernels;
+  EXPECT_GT(kernels, hidden);
+  ExpectKernels(kernels, with_output);
+}
+
+TEST_F(Fusion, GateOfItself_IsNotGated) {
+  // silu(y) * y is not silu(y) * z.
+  auto write = [](Net& net) {
+    Operand gate = Project(net, net.In(kFloat, {1, 64}), 40);
+    net.Out(Gate(net, gate, gate));
+  };
+  ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
+}
+
+Operand Normalize(Net& net, const Operand& x) {
+  return AddNorm(net, x, net.Constant(x.data_type(), {x.shape().back()})).result;
+}
+
+TEST_F(Fusion, NormalizedRow_IsPartOfItsProducts) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (size_t products : {1, 2, 3}) {
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = Normalize(net, net.In(type, {1, 64}));
+        for (size_t i = 0; i < products; ++i) net.Out(AddBias(net, Project(net, x, 16)));
+      });
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = Normalize(net, net.In(type, {1, 1, 96}));
+        for (size_t i = 0; i < products; ++i) {
+          net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32));
+        }
+      });
+    }
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = Normalize(net, net.In(type, {1, 64}));
+      net.Out(Gate(net, Project(net, x, 40), Project(net, x, 40)));
+    });
+    ExpectKernels(1, [&](Net& net) {
+      Operand x = Normalize(net, net.In(type, {1, 1, 64}));
+      net.Out(Project(net, Must(net.builder.Reshape(x, {1, 64})), 40));
+    });
+  }
+}
+
+TEST_F(Fusion, NormalizedRowsThatCannotBePartOfAProduct_StayApart) {
+  // Several rows.
+  ExpectKernels(2, [](Net& net) {
+    net.Out(Project(net, Normalize(net, net.In(kFloat, {3, 64})), 16));
+  });
+  // Somebody else wants them.
+  ExpectKernels(2, [](Net& net) {
+    Operand x = Normalize(net, net.In(kFloat, {1, 64}));
+    net.Out(x);
+    net.Out(Project(net, x, 16));
+  });
+  // One row for the normalisation, two for the product.
+  ExpectKernels(2, [](Net& net) {
+    Operand x = Normalize(net, net.In(kFloat, {1, 64}));
+    net.Out(Project(net, Must(net.builder.Reshape(x, {2, 32})), 16));
+  });
+  // No slot is left.
+  ExpectKernels(2, [](Net& net) {
+    Operand x = Normalize(net, net.In(kFloat, {1, 96}));
+    for (size_t i = 0; i < 3; ++i) {
+      net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32)));
+    }
+  });
+}
+
+TEST_F(Fusion, NormalizedSumOfAProduct_IsAddedByTheProduct) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (bool by_block : {false, true}) {
+      for (bool is_used_elsewhere : {false, true}) {
+        ExpectKernels(2, [&](Net& net) {
+          auto multiply = [&](const Operand& x) {
+            return by_block ? AddBlockMatmul(net, x, OperandDataType::kInt4, 96, 32)
+                            : Project(net, x, 96);
+          };
+          Operand product = multiply(net.In(type, {1, 64}));
+          Operand sum = Must(net.builder.Add(net.In(type, {1, 96}), product));
+          net.Out(multiply(Normalize(net, sum)));
+          if (is_used_elsewhere) net.Out(sum);
+        });
+      }
+    }
+  }
+}
+
+TEST_F(Fusion, ProductThatCannotAdd_LeavesTheSumToTheNormalization) {
+  // It is wanted for itself.
+  ExpectKernels(3, [](Net& net) {
+    Operand product = Project(net, net.In(kFloat, {1, 64}), 64);
+    net.Out(product);
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {1, 64}), product));
+    net.Out(Project(net, Normalize(net, sum), 16));
+  });
+  // It adds a bias already.
+  ExpectKernels(3, [](Net& net) {
+    Operand product = AddBias(net, Project(net, net.In(kFloat, {1, 64}), 64));
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {1, 64}), product));
+    net.Out(Project(net, Normalize(net, sum), 16));
+  });
+}
+
+}  // namespace
+}  // namespace webnnd::service::fusion_test

@@ -1,0 +1,76 @@
+// What is computed once, or not at all.
+#include <cstdint>
+#include <vector>
+
+#include "tests/service/fusion_fixture.h"
+
+namespace webnnd::service::fusion_test {
+namespace {
+
+TEST_F(Fusion, SplitAndConcat_AreOneKernelEach) {
+  ExpectKernels(2, [](Net& net) {
+    std::vector<Operand> parts =
+        Must(net.builder.Split(net.In(kHalf, {3, 9}), std::vector<uint32_t>{2, 3, 4}, {.axis = 1}));
+    net.Out(Must(net.builder.Concat({parts[2], parts[0], parts[1]}, 1)));
+  });
+}
+
+TEST_F(Fusion, EqualOperators_AreComputedOnce) {
+  // Two gathers, two softmaxes and two products: one of each, and what joins them.
+  ExpectKernels(3, [](Net& net) {
+    Operand positions = net.Integers({2}, {1, 3});
+    Operand table = net.Constant(kFloat, {5, 4});
+    auto part = [&] {
+      Operand rows = Must(net.builder.Gather(table, positions, {.axis = 0}));
+      return Must(net.builder.Softmax(rows, 1));
+    };
+    net.Out(Must(net.builder.Matmul(part(), Must(net.builder.Reshape(part(), {4, 2})))));
+  });
+}
+
+TEST_F(Fusion, EqualConstants_AreOne) {
+  // So the products are equal, too; the second output is a copy.
+  ExpectKernels(1, [](Net& net) {
+    Operand x = net.In(kFloat, {2, 2});
+    for (int i = 0; i < 2; ++i) {
+      net.Out(Must(net.builder.Matmul(x, net.Constant(kFloat, {2, 2}, {1, 2, 3, 4}))));
+    }
+  });
+}
+
+TEST_F(Fusion, OperatorsThatDiffer_AreNotJoined) {
+  ExpectUnchanged([](Net& net) {
+    Operand x = net.In(kFloat, {4, 4});
+    net.Out(Must(net.builder.Softmax(x, 0)));
+    net.Out(Must(net.builder.Softmax(x, 1)));  // In its attributes.
+    net.Out(Must(net.builder.ReduceSum(x, {.axes = std::vector<uint32_t>{1}})));
+    net.Out(Must(net.builder.ReduceMax(x, {.axes = std::vector<uint32_t>{1}})));
+    Operand a = net.Constant(kFloat, {4, 1}, {1, 2, 3, 4});
+    Operand b = net.Constant(kFloat, {4, 1}, {1, 2, 3, 5});  // In a constant.
+    Operand c = net.Constant(kFloat, {1, 4}, {1, 2, 3, 4});  // In its shape.
+    for (const Operand& y : {a, b, c}) net.Out(Must(net.builder.Mul(x, y)));
+  });
+}
+
+TEST_F(Fusion, OperatorsThatChangeNothing_AreNoKernels) {
+  // The softmax; operators between it and the output keep its values.
+  ExpectKernels(1, [](Net& net) {
+    webnn::GraphBuilder& builder = net.builder;
+    Operand x = Must(builder.Softmax(net.In(kFloat, {1, 3, 4}), 2));
+    x = Must(builder.Transpose(x, {.permutation = std::vector<uint32_t>{0, 1, 2}}));
+    x = Must(builder.Expand(x, {1, 3, 4}));
+    x = Must(builder.Slice(x, {0, 0, 0}, {1, 3, 4}));
+    x = Must(builder.Cast(x, kFloat));
+    x = Must(builder.Pad(x, {0, 0, 0}, {0, 0, 0}));
+    x = Must(builder.Tile(x, {1, 1, 1}));
+    net.Out(Must(builder.Concat({x}, 1)));
+  });
+  ExpectUnchanged([](Net& net) {
+    webnn::GraphBuilder& builder = net.builder;
+    Operand x = Must(builder.Transpose(net.In(kFloat, {3, 3})));
+    net.Out(Must(builder.Slice(x, {1, 0}, {2, 3})));
+  });
+}
+
+}  // namespace
+}  // namespace webnnd::service::fusion_test
