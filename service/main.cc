@@ -52,6 +52,9 @@ options of serve:
   --clients-per-process N  of one process, served at once (default: three quarters of all)
   --waiting-per-process N  of one process, that wait; more are refused (default: 256)
   --stats-socket PATH      where `webnnd stats` asks (default with --socket: PATH.stats)
+  --worker-groups          a control group for each worker, which the kernel then shares processor
+                           time between; the daemon's own must be delegated to it and have no
+                           other process (systemd: Delegate=cpu)
   --trace DIR              each worker writes DIR/worker-N.json, a trace for Perfetto
   --no-warm-spare          starts each worker only when a client comes
   --validation             switches Vulkan's validation layers on
@@ -97,6 +100,10 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
   const std::string& name = arguments[at];
   if (name == "--no-warm-spare") {
     options.warm_spare = false;
+    return size_t{1};
+  }
+  if (name == "--worker-groups") {
+    options.group_controller = "cpu";
     return size_t{1};
   }
   INVALID_IF(name != "--socket" && name != "--fd" && name != "--stats-socket" &&

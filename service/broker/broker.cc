@@ -24,6 +24,7 @@
 #include "service/broker/line_limiter.h"
 #include "service/broker/socket.h"
 #include "service/broker/stats.h"
+#include "service/broker/worker_groups.h"
 #include "service/broker/worker_process.h"
 
 namespace webnnd::service {
@@ -76,6 +77,7 @@ class Broker final : public WorkerActions {
   Status Listen();
   Status ListenForStats();
   Status WatchListeners();
+  void MakeGroups();
   UniqueFd Accept(int listener);
   Status Watch(int fd, Source source, uint32_t id, uint32_t events = EPOLLIN);
   void Unwatch(int fd);
@@ -120,6 +122,7 @@ class Broker final : public WorkerActions {
   UniqueFd signals_;
   std::vector<int> listeners_;
   std::optional<WorkerPool> pool_;  // From Open on.
+  std::optional<WorkerGroups> groups_;
   std::map<uint32_t, WorkerProcess> workers_;
   // Accepted, and no worker has them yet.
   std::map<uint32_t, UniqueFd> clients_;
@@ -159,6 +162,7 @@ Status Broker::Open() {
         "all clients share one worker (--isolation shared): nothing but its code is between "
         "them, and what kills it ends all");
   }
+  if (options_.group_controller) MakeGroups();
   if (const std::string& directory = options_.trace_directory; !directory.empty()) {
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
       return ErrnoError(fmt::format("making {}", directory));
@@ -172,6 +176,15 @@ Status Broker::Open() {
                 *this);
   for (UniqueFd& client : std::exchange(options_.connected, {})) Admit(std::move(client));
   return {};
+}
+
+void Broker::MakeGroups() {
+  Result<WorkerGroups> groups = WorkerGroups::Create(*options_.group_controller);
+  if (groups.ok()) {
+    groups_.emplace(*std::move(groups));
+  } else {
+    LogWarning("workers have no control groups of their own: {}", groups.error().message());
+  }
 }
 
 Status Broker::BlockSignals() {
@@ -440,6 +453,7 @@ void Broker::OnWorkerEnd(uint32_t id) {
   std::string how = found->second.Reap(failed);
   workers_.erase(found);
   unheard_.erase(id);
+  if (groups_) groups_->Remove(id);
   pool_->OnEnd(id, failed, how, NowMs());
 }
 
@@ -455,6 +469,10 @@ Status Broker::Start(uint32_t id) {
     bool failed = false;
     started.Reap(failed);
     return std::move(watched).error().AddContext("watching the worker");
+  }
+  if (groups_) {
+    Status added = groups_->Add(id, started.pid());
+    if (!added.ok()) LogWarning("worker {} has no group: {}", id, added.error().message());
   }
   if (UniqueFd trace = OpenTraceFile(id); trace.valid()) {
     Status sent = started.SendTraceFile(trace);

@@ -15,7 +15,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -135,13 +137,8 @@ class FewCores {
 };
 
 // In processor time, so that it does not matter what else the machine does.
-TEST_F(Broker, WorkerWithManyBusyThreads_GetsNoMoreThanItsShareOfTheProcessor) {
-  if (!SharesTimeBetweenSessions()) GTEST_SKIP() << "the kernel does not group tasks by session";
-  const FewCores cores;
-  Start();
-  Client good = Connect(), hostile = Connect();
+void ExpectManyThreadsGetNoMoreThanFew(Client& good, Client& hostile, const FewCores& cores) {
   const pid_t workers[] = {good.worker(), hostile.worker()};
-  EXPECT_NE(SchedulingGroup(workers[0]), SchedulingGroup(workers[1]));
   for (int i = 0; i < cores.count(); ++i) ASSERT_TRUE(good.Ask(kKeepBusy));
   for (int i = 0; i < 8 * cores.count(); ++i) ASSERT_TRUE(hostile.Ask(kKeepBusy));
   const int64_t before[] = {ProcessorTicks(workers[0]), ProcessorTicks(workers[1])};
@@ -155,6 +152,139 @@ TEST_F(Broker, WorkerWithManyBusyThreads_GetsNoMoreThanItsShareOfTheProcessor) {
   // By threads it would be a ninth.
   EXPECT_GE(static_cast<double>(good_ticks), 0.8 * (good_ticks + hostile_ticks) / 2)
       << good_ticks << " ticks, beside " << hostile_ticks;
+}
+
+TEST_F(Broker, WorkerWithManyBusyThreads_GetsNoMoreThanItsShareOfTheProcessor) {
+  if (!SharesTimeBetweenSessions()) GTEST_SKIP() << "the kernel does not group tasks by session";
+  const FewCores cores;
+  Start();
+  Client good = Connect(), hostile = Connect();
+  EXPECT_NE(SchedulingGroup(good.worker()), SchedulingGroup(hostile.worker()));
+  ExpectManyThreadsGetNoMoreThanFew(good, hostile, cores);
+}
+
+// A control group of the test's own, below the root of version 2.
+class ControlGroup {
+ public:
+  ControlGroup() {
+    for (const char* mount : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+      if (!std::filesystem::exists(fmt::format("{}/cgroup.procs", mount))) continue;
+      path_ = fmt::format("{}/webnnd-test-{}", mount, getpid());
+      std::error_code error;
+      if (!std::filesystem::create_directory(path_, error)) path_.clear();
+      return;
+    }
+  }
+  // Its groups too, from which all have gone.
+  ~ControlGroup() {
+    EXPECT_TRUE(Eventually([&] {
+      for (const std::string& group : Groups()) rmdir((path_ + "/" + group).c_str());
+      return path_.empty() || rmdir(path_.c_str()) == 0;
+    }));
+  }
+  bool valid() const { return !path_.empty(); }
+  // The calling process, and what it starts.
+  void Join() const { std::ofstream(path_ + "/cgroup.procs") << getpid(); }
+  std::set<std::string> Groups() const {
+    std::set<std::string> groups;
+    if (path_.empty()) return groups;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      if (entry.is_directory()) groups.insert(entry.path().filename());
+    }
+    return groups;
+  }
+  // What it can share out: the processor if it can, else whatever there is; empty: nothing.
+  std::string Controller() const {
+    std::ifstream file(path_ + "/cgroup.controllers");
+    const std::vector<std::string> names{std::istream_iterator<std::string>(file), {}};
+    if (std::find(names.begin(), names.end(), "cpu") != names.end()) return "cpu";
+    return names.empty() ? "" : names.front();
+  }
+  // What it does share out.
+  std::string Shared() const {
+    std::ifstream file(path_ + "/cgroup.subtree_control");
+    std::string names;
+    std::getline(file, names);
+    return names;
+  }
+  // Who is in one of them, or, empty, in none.
+  std::set<pid_t> Processes(const std::string& group) const {
+    std::ifstream file(path_ + "/" + group + "/cgroup.procs");
+    return {std::istream_iterator<pid_t>(file), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST_F(Broker, WorkerGroups_EachWorkerHasOneForAsLongAsItLives) {
+  const ControlGroup group;
+  if (!group.valid()) GTEST_SKIP() << "NOT TESTED: no control group (version 2) can be made";
+  StartWith([&] {
+    group.Join();
+    BrokerOptions options = Listening(/*warm_spare=*/false);
+    options.group_controller = group.Controller();
+    return options;
+  });
+  Client first = Connect();
+  const pid_t first_worker = first.worker();
+  ASSERT_GT(first_worker, 0);
+  EXPECT_EQ(group.Groups(), (std::set<std::string>{"broker", "worker-1"}));
+  EXPECT_EQ(group.Shared(), group.Controller());
+  EXPECT_EQ(group.Processes("broker"), std::set<pid_t>{daemon_});
+  EXPECT_EQ(group.Processes("worker-1"), std::set<pid_t>{first_worker});
+  {
+    Client second = Connect();
+    const pid_t worker = second.worker();
+    EXPECT_EQ(group.Processes("worker-2"), std::set<pid_t>{worker});
+    second.Send(kLeave);
+    EXPECT_TRUE(second.WaitForEnd().has_value());
+  }
+  // What the kernel lets go a little later is removed with the next that comes.
+  EXPECT_TRUE(Eventually([&] {
+    EXPECT_GT(Connect().worker(), 0);
+    return !group.Groups().contains("worker-2");
+  }));
+  EXPECT_EQ(group.Processes("worker-1"), std::set<pid_t>{first_worker});
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  EXPECT_EQ(group.Groups(), std::set<std::string>{"broker"});
+}
+
+TEST_F(Broker, WorkerGroups_ShareTheProcessorBetweenWorkers) {
+  const ControlGroup group;
+  if (!group.valid() || group.Controller() != "cpu") {
+    GTEST_SKIP() << "NOT TESTED: no control group (version 2) with a share of the processor";
+  }
+  const FewCores cores;
+  StartWith([&] {
+    group.Join();
+    BrokerOptions options = Listening();
+    options.group_controller = "cpu";
+    return options;
+  });
+  Client good = Connect(), hostile = Connect();
+  ExpectManyThreadsGetNoMoreThanFew(good, hostile, cores);
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(Broker, WorkerGroupsThatCannotBeMade_LeaveAllAsItWas) {
+  const ControlGroup group;
+  if (!group.valid()) GTEST_SKIP() << "NOT TESTED: no control group (version 2) can be made";
+  StartWith(
+      [&] {
+        group.Join();
+        BrokerOptions options = Listening();
+        options.group_controller = "nonsense";
+        return options;
+      },
+      {{"WEBNND_LOG", "off"}});
+  Client client = Connect();
+  const pid_t worker = client.worker();
+  ASSERT_GT(worker, 0);
+  EXPECT_TRUE(group.Groups().empty());
+  const std::set<pid_t> together = group.Processes("");
+  EXPECT_TRUE(together.contains(daemon_) && together.contains(worker));
+  EXPECT_EQ(Stop(SIGTERM), 0);
 }
 
 TEST_F(Broker, WarmSpare_SavesTheClientTheStart) {
