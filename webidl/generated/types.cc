@@ -3,6 +3,7 @@
 #include "webidl/generated/types.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace webnnd::webidl {
 
@@ -285,6 +286,88 @@ std::string_view OperatorName(OperatorKind kind) {
 }
 std::optional<OperatorKind> OperatorKindFromName(std::string_view name) {
   return Find<OperatorKind>(kOperatorNames, name);
+}
+
+OperatorAttributes::OperatorAttributes() = default;
+OperatorAttributes::OperatorAttributes(NoAttributes attributes)
+    : variant(attributes) {}
+OperatorAttributes::OperatorAttributes(ArgMinMaxAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(BatchNormalizationAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(CastAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ClampAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ConcatAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(Conv2dAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ConvTranspose2dAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(CumulativeSumAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(EluAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ExpandAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(GatherAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(GemmAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(GruAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(GruCellAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(HardSigmoidAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(InstanceNormalizationAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(LayerNormalizationAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(LeakyReluAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(LinearAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(LstmAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(LstmCellAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(PadAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(Pool2dAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ReduceAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(Resample2dAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ReshapeAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ReverseAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(ScatterAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(SliceAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(SoftmaxAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(SplitAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(TileAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(TransposeAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(TriangularAttributes attributes)
+    : variant(std::move(attributes)) {}
+OperatorAttributes::OperatorAttributes(const OperatorAttributes& other) = default;
+OperatorAttributes::OperatorAttributes(OperatorAttributes&& other) noexcept = default;
+OperatorAttributes& OperatorAttributes::operator=(const OperatorAttributes& other) = default;
+OperatorAttributes& OperatorAttributes::operator=(OperatorAttributes&& other) noexcept = default;
+OperatorAttributes::~OperatorAttributes() = default;
+
+bool operator==(const OperatorAttributes& a, const OperatorAttributes& b) {
+  return static_cast<const OperatorAttributes::variant&>(a) ==
+         static_cast<const OperatorAttributes::variant&>(b);
 }
 
 OperatorAttributes DefaultAttributes(OperatorKind kind) {

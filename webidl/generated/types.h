@@ -556,7 +556,9 @@ struct TriangularAttributes {
   friend bool operator==(const TriangularAttributes&, const TriangularAttributes&) = default;
 };
 
-using OperatorAttributes = std::variant<
+// Those of one operator, whichever it is. What it takes to copy, move, destroy and compare all of
+// them is compiled in types.cc alone, and not again in each source that has an operator.
+class OperatorAttributes : public std::variant<
     NoAttributes,
     ArgMinMaxAttributes,
     BatchNormalizationAttributes,
@@ -591,7 +593,52 @@ using OperatorAttributes = std::variant<
     SplitAttributes,
     TileAttributes,
     TransposeAttributes,
-    TriangularAttributes>;
+    TriangularAttributes> {
+ public:
+  OperatorAttributes();
+  OperatorAttributes(NoAttributes attributes);  // NOLINT
+  OperatorAttributes(ArgMinMaxAttributes attributes);  // NOLINT
+  OperatorAttributes(BatchNormalizationAttributes attributes);  // NOLINT
+  OperatorAttributes(CastAttributes attributes);  // NOLINT
+  OperatorAttributes(ClampAttributes attributes);  // NOLINT
+  OperatorAttributes(ConcatAttributes attributes);  // NOLINT
+  OperatorAttributes(Conv2dAttributes attributes);  // NOLINT
+  OperatorAttributes(ConvTranspose2dAttributes attributes);  // NOLINT
+  OperatorAttributes(CumulativeSumAttributes attributes);  // NOLINT
+  OperatorAttributes(EluAttributes attributes);  // NOLINT
+  OperatorAttributes(ExpandAttributes attributes);  // NOLINT
+  OperatorAttributes(GatherAttributes attributes);  // NOLINT
+  OperatorAttributes(GemmAttributes attributes);  // NOLINT
+  OperatorAttributes(GruAttributes attributes);  // NOLINT
+  OperatorAttributes(GruCellAttributes attributes);  // NOLINT
+  OperatorAttributes(HardSigmoidAttributes attributes);  // NOLINT
+  OperatorAttributes(InstanceNormalizationAttributes attributes);  // NOLINT
+  OperatorAttributes(LayerNormalizationAttributes attributes);  // NOLINT
+  OperatorAttributes(LeakyReluAttributes attributes);  // NOLINT
+  OperatorAttributes(LinearAttributes attributes);  // NOLINT
+  OperatorAttributes(LstmAttributes attributes);  // NOLINT
+  OperatorAttributes(LstmCellAttributes attributes);  // NOLINT
+  OperatorAttributes(PadAttributes attributes);  // NOLINT
+  OperatorAttributes(Pool2dAttributes attributes);  // NOLINT
+  OperatorAttributes(ReduceAttributes attributes);  // NOLINT
+  OperatorAttributes(Resample2dAttributes attributes);  // NOLINT
+  OperatorAttributes(ReshapeAttributes attributes);  // NOLINT
+  OperatorAttributes(ReverseAttributes attributes);  // NOLINT
+  OperatorAttributes(ScatterAttributes attributes);  // NOLINT
+  OperatorAttributes(SliceAttributes attributes);  // NOLINT
+  OperatorAttributes(SoftmaxAttributes attributes);  // NOLINT
+  OperatorAttributes(SplitAttributes attributes);  // NOLINT
+  OperatorAttributes(TileAttributes attributes);  // NOLINT
+  OperatorAttributes(TransposeAttributes attributes);  // NOLINT
+  OperatorAttributes(TriangularAttributes attributes);  // NOLINT
+  OperatorAttributes(const OperatorAttributes& other);
+  OperatorAttributes(OperatorAttributes&& other) noexcept;
+  OperatorAttributes& operator=(const OperatorAttributes& other);
+  OperatorAttributes& operator=(OperatorAttributes&& other) noexcept;
+  ~OperatorAttributes();
+
+  friend bool operator==(const OperatorAttributes& a, const OperatorAttributes& b);
+};
 
 // The attributes that the operator has, with the draft's defaults.
 OperatorAttributes DefaultAttributes(OperatorKind kind);

@@ -33,10 +33,14 @@ ${body}}
 `).join('');
 }
 
+function attributeStructs(model) {
+  return [{ name: 'NoAttributes', fields: [], doc: 'Operators without attributes.' },
+          ...model.attributeStructs.map((item) =>
+            ({ ...item, doc: `Attributes of ${item.operators.join(', ')}.` }))];
+}
+
 export function typesHeader(model) {
-  const structs = [{ name: 'NoAttributes', fields: [], doc: 'Operators without attributes.' },
-                   ...model.attributeStructs.map((item) =>
-                     ({ ...item, doc: `Attributes of ${item.operators.join(', ')}.` }))];
+  const structs = attributeStructs(model);
   return `${header(model)}// What WebNN names: enums, the attributes of each operator, and Operator.
 #ifndef WEBNND_WEBIDL_GENERATED_TYPES_H_
 #define WEBNND_WEBIDL_GENERATED_TYPES_H_
@@ -69,8 +73,21 @@ std::optional<OperatorKind> OperatorKindFromName(std::string_view name);
 // members of its options. An absent list (nullopt) is not an empty one.
 
 ${structs.map((item) => structDeclaration(item.name, item.doc, item.fields)).join('\n')}
-using OperatorAttributes = std::variant<
-${structs.map((item) => `    ${item.name}`).join(',\n')}>;
+// Those of one operator, whichever it is. What it takes to copy, move, destroy and compare all of
+// them is compiled in types.cc alone, and not again in each source that has an operator.
+class OperatorAttributes : public std::variant<
+${structs.map((item) => `    ${item.name}`).join(',\n')}> {
+ public:
+  OperatorAttributes();
+${structs.map((item) => `  OperatorAttributes(${item.name} attributes);  // NOLINT`).join('\n')}
+  OperatorAttributes(const OperatorAttributes& other);
+  OperatorAttributes(OperatorAttributes&& other) noexcept;
+  OperatorAttributes& operator=(const OperatorAttributes& other);
+  OperatorAttributes& operator=(OperatorAttributes&& other) noexcept;
+  ~OperatorAttributes();
+
+  friend bool operator==(const OperatorAttributes& a, const OperatorAttributes& b);
+};
 
 // The attributes that the operator has, with the draft's defaults.
 OperatorAttributes DefaultAttributes(OperatorKind kind);
@@ -155,10 +172,17 @@ function defaultsCases(model) {
   return structs.join('\n');
 }
 
+function attributesConstructor({ name, fields }) {
+  const value = fields.length ? 'std::move(attributes)' : 'attributes';
+  return `OperatorAttributes::OperatorAttributes(${name} attributes)
+    : variant(${value}) {}`;
+}
+
 export function typesSource(model) {
   return `${header(model)}#include "webidl/generated/types.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace webnnd::webidl {
 
@@ -182,6 +206,19 @@ std::string_view OperatorName(OperatorKind kind) {
 }
 std::optional<OperatorKind> OperatorKindFromName(std::string_view name) {
   return Find<OperatorKind>(kOperatorNames, name);
+}
+
+OperatorAttributes::OperatorAttributes() = default;
+${attributeStructs(model).map(attributesConstructor).join('\n')}
+OperatorAttributes::OperatorAttributes(const OperatorAttributes& other) = default;
+OperatorAttributes::OperatorAttributes(OperatorAttributes&& other) noexcept = default;
+OperatorAttributes& OperatorAttributes::operator=(const OperatorAttributes& other) = default;
+OperatorAttributes& OperatorAttributes::operator=(OperatorAttributes&& other) noexcept = default;
+OperatorAttributes::~OperatorAttributes() = default;
+
+bool operator==(const OperatorAttributes& a, const OperatorAttributes& b) {
+  return static_cast<const OperatorAttributes::variant&>(a) ==
+         static_cast<const OperatorAttributes::variant&>(b);
 }
 
 OperatorAttributes DefaultAttributes(OperatorKind kind) {
