@@ -397,7 +397,7 @@ class Decoder {
 template <class Message, class T>
 Decoded<Message> As(Decoded<T> decoded) {
   if (!decoded.ok()) return std::move(decoded).error();
-  return Message(std::in_place_type<T>, std::move(decoded).value());
+  return Message(std::move(decoded).value());
 }
 
 Decoded<ClientMessage> DecodeRoot(Decoder& decoder, wire::ClientMessage::Reader r) {

@@ -182,11 +182,41 @@ struct DispatchBinding {
   Handle binding;
 };
 
-using ClientMessage =
-    std::variant<Hello, CreateContext, DestroyContext, CreateTensor, CreateConstantTensor,
-                 DestroyTensor, WriteTensor, ReadTensor, CreateBuilder, DestroyBuilder, AddInputs,
-                 AddConstant, AddConstantTensor, AddOperators, Build, DestroyGraph, Dispatch,
-                 CreateBinding, DestroyBinding, DispatchBinding, ResizeTensor>;
+// What it takes to move and destroy each of them is compiled in messages.cc alone, and not again in
+// each source that sends or receives one.
+class ClientMessage
+    : public std::variant<Hello, CreateContext, DestroyContext, CreateTensor, CreateConstantTensor,
+                          DestroyTensor, WriteTensor, ReadTensor, CreateBuilder, DestroyBuilder,
+                          AddInputs, AddConstant, AddConstantTensor, AddOperators, Build,
+                          DestroyGraph, Dispatch, CreateBinding, DestroyBinding, DispatchBinding,
+                          ResizeTensor> {
+ public:
+  ClientMessage();
+  ClientMessage(Hello message);                 // NOLINT
+  ClientMessage(CreateContext message);         // NOLINT
+  ClientMessage(DestroyContext message);        // NOLINT
+  ClientMessage(CreateTensor message);          // NOLINT
+  ClientMessage(CreateConstantTensor message);  // NOLINT
+  ClientMessage(DestroyTensor message);         // NOLINT
+  ClientMessage(WriteTensor message);           // NOLINT
+  ClientMessage(ReadTensor message);            // NOLINT
+  ClientMessage(CreateBuilder message);         // NOLINT
+  ClientMessage(DestroyBuilder message);        // NOLINT
+  ClientMessage(AddInputs message);             // NOLINT
+  ClientMessage(AddConstant message);           // NOLINT
+  ClientMessage(AddConstantTensor message);     // NOLINT
+  ClientMessage(AddOperators message);          // NOLINT
+  ClientMessage(Build message);                 // NOLINT
+  ClientMessage(DestroyGraph message);          // NOLINT
+  ClientMessage(Dispatch message);              // NOLINT
+  ClientMessage(CreateBinding message);         // NOLINT
+  ClientMessage(DestroyBinding message);        // NOLINT
+  ClientMessage(DispatchBinding message);       // NOLINT
+  ClientMessage(ResizeTensor message);          // NOLINT
+  ClientMessage(ClientMessage&& other) noexcept;
+  ClientMessage& operator=(ClientMessage&& other) noexcept;
+  ~ClientMessage();
+};
 
 // --- Service to client --------------------------------------------------------------------------
 // The session ends after this; the reason in words (a BadMessage, a schema mismatch, a quota).
@@ -224,8 +254,23 @@ struct Acknowledge {
   uint64_t sequence = 0;
 };
 
-using ServiceMessage = std::variant<Goodbye, ContextCreated, ContextLost, TensorCreated, GraphBuilt,
-                                    TensorRead, Acknowledge>;
+class ServiceMessage : public std::variant<Goodbye, ContextCreated, ContextLost, TensorCreated,
+                                           GraphBuilt, TensorRead, Acknowledge> {
+ public:
+  ServiceMessage();
+  ServiceMessage(Goodbye message);         // NOLINT
+  ServiceMessage(ContextCreated message);  // NOLINT
+  ServiceMessage(ContextLost message);     // NOLINT
+  ServiceMessage(TensorCreated message);   // NOLINT
+  ServiceMessage(GraphBuilt message);      // NOLINT
+  ServiceMessage(TensorRead message);      // NOLINT
+  ServiceMessage(Acknowledge message);     // NOLINT
+  ServiceMessage(const ServiceMessage& other);
+  ServiceMessage(ServiceMessage&& other) noexcept;
+  ServiceMessage& operator=(const ServiceMessage& other);
+  ServiceMessage& operator=(ServiceMessage&& other) noexcept;
+  ~ServiceMessage();
+};
 
 }  // namespace webnnd::ipc
 
