@@ -14,7 +14,7 @@ bool update_snapshots = false;  // --update
 }  // namespace
 
 void ExpectSnapshot(const std::string& name, const std::string& text) {
-  const std::string path = std::string(WEBNND_SOURCE_DIR) + "/tests/snapshot/" + name + ".txt";
+  const std::string path = WEBNND_SOURCE_DIR "/tests/snapshot/" + name + ".txt";
   if (update_snapshots) {
     std::ofstream file(path, std::ios::trunc);
     file << text;

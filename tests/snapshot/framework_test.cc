@@ -114,7 +114,7 @@ class FrameworkSnapshot : public webnn::test::ClientTest {
 };
 
 TEST_F(FrameworkSnapshot, FusionCases) {
-  const std::string folder = std::string(WEBNND_SOURCE_DIR) + "/../shared/fusion";
+  const std::string folder = WEBNND_SOURCE_DIR "/../shared/fusion";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "SKIPPED: " << folder << " is not there";
   auto files = conformance::FindCaseFiles(folder);
   ASSERT_TRUE(files.ok());
