@@ -400,7 +400,9 @@ Status TimelineRunner::KeepValues(TensorObject& constant, PayloadSource& data) {
   if (!reservation.ok()) return {};
   // The device gets them from there: what passes see is what it has.
   TRY(data.TakeIn());
-  auto accounted = std::make_shared<const Accounted>(std::move(*reservation), data.bytes());
+  auto accounted = std::make_shared<Accounted>();
+  accounted->reservation = std::move(*reservation);
+  accounted->bytes = data.bytes();
   constant.values = {accounted, accounted->bytes.get()};
   return {};
 }
