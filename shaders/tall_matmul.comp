@@ -263,12 +263,20 @@ Tile MakeTile(uint matrix, uint panel, uint first_column) {
   return tile;
 }
 
-// Tiles below each other follow each other: a is the smaller one of the two.
+// Tiles below each other follow each other: a is the smaller one of the two. Each workgroup takes one
+// stretch of them. None is more than one longer than another, and long ones are spread, since drivers
+// may give halves of the workgroups to each of two threads.
 void main() {
   uint tile_columns = 4u * gl_WorkGroupSize.x;
   uint across = (P(2) + tile_columns - 1u) / tile_columns;
   uint down = (P(1) + ROWS - 1u) / ROWS;
-  WORKGROUP_STRIDE_LOOP(index, P(0) * down * across) {
+  uint tiles = P(0) * down * across;
+  uint each = tiles / gl_NumWorkGroups.x;
+  uint rest = tiles - each * gl_NumWorkGroups.x;
+  uint group = gl_WorkGroupID.x;
+  uint first = group * each + group * rest / gl_NumWorkGroups.x;
+  uint end = (group + 1u) * each + (group + 1u) * rest / gl_NumWorkGroups.x;
+  for (uint index = first; index < end; ++index) {
     uint column_of_tiles = index / down;
     uint matrix = column_of_tiles / across;
     uint first_column = (column_of_tiles - matrix * across) * tile_columns;

@@ -118,6 +118,12 @@ Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
   return {};
 }
 
+// Where workgroups are smallest.
+uint64_t CountTiles(const Product& product) {
+  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, kPanelWidth) *
+         DivideRoundingUp(product.columns, kTileColumns);
+}
+
 Addend ChooseAddend(const Product& product) {
   if (product.c == kNoValue) return Addend::kNone;
   if (product.c_strides.column == 0) return Addend::kOfRow;
@@ -180,9 +186,7 @@ LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBui
   AppendDimensions(product.batch, call.parameters);
   if (product.image) AppendImage(*product.image, call.parameters);
   AppendActivation(product.activation, call.parameters);
-  call.invocations = uint64_t{CountMatrices(product)} *
-                     DivideRoundingUp(product.rows, kPanelWidth) *
-                     DivideRoundingUp<uint32_t>(product.columns, 4);
+  call.workgroups = CountTiles(product);
   call.cost = CountMultiplyAdds(product);
   return call;
 }
@@ -193,11 +197,8 @@ bool IsTall(const Product& product) {
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 22;
   constexpr uint32_t kRowsMin = 24;
   constexpr uint64_t kTilesMin = 8;
-  const uint64_t tiles = uint64_t{CountMatrices(product)} *
-                         DivideRoundingUp(product.rows, kPanelWidth) *
-                         DivideRoundingUp(product.columns, kTileColumns);
   return CountMultiplyAdds(product) >= kMultiplyAddsMin && product.rows >= kRowsMin &&
-         tiles >= kTilesMin && PanelsFit(product, 0);
+         CountTiles(product) >= kTilesMin && PanelsFit(product, 0);
 }
 
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
