@@ -29,6 +29,8 @@ struct Value {
   uint32_t index = 0;
   // Bytes that memory is planned with, where that is more than it has.
   uint64_t reserved_bytes = 0;
+  // A constant in panels (service/passes/pack_filters.h): the filter that they were made of.
+  std::shared_ptr<const webidl::OperandDescriptor> panels_of;
 };
 
 // An operator. Slots follow the signature (webidl/generated/signatures.h); kNoValue for an absent

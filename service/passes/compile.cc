@@ -11,6 +11,7 @@
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
 #include "service/passes/pack_block_scales.h"
+#include "service/passes/pack_filters.h"
 #include "service/passes/strided_endpoints.h"
 
 namespace webnnd::service {
@@ -38,11 +39,12 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));
   }
-  // What to fuse is seen once sizes are known.
-  if (!options.fusion || IsDynamic(graph)) return {};
-  Fuse(graph, options.fusions);
+  // What to fuse, and which kernels, is seen once sizes are known.
+  if (IsDynamic(graph)) return {};
+  if (options.fusion) Fuse(graph, options.fusions);
   if (!options.constant_folding || options.evaluator == nullptr) return {};
-  return PackBlockScales(graph, *options.evaluator);
+  TRY(PackBlockScales(graph, *options.evaluator));
+  return PackFilters(graph, *options.evaluator);
 }
 
 Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,

@@ -612,7 +612,9 @@ Status AddColumnsCalls(const Convolution& convolution, ColumnsProduct columns, c
 template <typename Attributes>
 Convolution MakeConvolution(const Attributes& attributes, const Node& node,
                             const LoweringBuilder& builder) {
-  const Shape& filter = builder.descriptor(node.operands[1]).shape();
+  const Value& filter_value = builder.graph().values[node.operands[1]];
+  const Shape& filter = filter_value.panels_of != nullptr ? filter_value.panels_of->shape()
+                                                          : filter_value.descriptor.shape();
   Image input = ReadImage(builder.descriptor(node.operands[0]).shape(), attributes.input_layout);
   Image output = ReadImage(builder.descriptor(node.results[0]).shape(), attributes.input_layout);
   FilterAxes axes = AxesOf(attributes.filter_layout);
@@ -634,6 +636,25 @@ Convolution MakeConvolution(const Attributes& attributes, const Node& node,
   convolution.width.window = filter[axes.column];
   convolution.width.output = output.column;
   return convolution;
+}
+
+Result<Convolution> MakeForwardConvolution(const Node& node, const LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::Conv2dAttributes>(node.attributes);
+  Convolution convolution = MakeConvolution(attributes, node, builder);
+  convolution.filter_group = convolution.output_channels * convolution.filter_output;
+  TRY(NormalizeAxis(convolution.height, convolution.height.output));
+  TRY(NormalizeAxis(convolution.width, convolution.width.output));
+  return convolution;
+}
+
+std::optional<FilterProduct> FilterProductOf(const Convolution& convolution, const Node& node,
+                                             const LoweringBuilder& builder) {
+  // A group with one channel out has nothing to share.
+  if (convolution.output_channels == 1) return std::nullopt;
+  if (IsPixelProduct(convolution)) {
+    return FilterProduct{MakePixelProduct(convolution, node, builder), 1};
+  }
+  return FilterProduct{MakeConvolutionProduct(convolution, node, builder), 0};
 }
 
 // Whether every window is the whole image: a reduction of its rows and columns.
@@ -671,19 +692,19 @@ ShaderId PoolShader(webidl::OperandDataType type) {
 
 }  // namespace
 
+Result<std::optional<FilterProduct>> FindFilterProduct(const Node& conv2d,
+                                                       const LoweringBuilder& builder) {
+  ASSIGN_OR_RETURN(const Convolution convolution, MakeForwardConvolution(conv2d, builder));
+  return FilterProductOf(convolution, conv2d, builder);
+}
+
 Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
-  const auto& attributes = std::get<webidl::Conv2dAttributes>(node.attributes);
-  Convolution convolution = MakeConvolution(attributes, node, builder);
-  convolution.filter_group = convolution.output_channels * convolution.filter_output;
-  TRY(NormalizeAxis(convolution.height, convolution.height.output));
-  TRY(NormalizeAxis(convolution.width, convolution.width.output));
-  if (IsDepthwise(convolution)) return AddDepthwiseCall(convolution, node, builder);
-  // A group with one channel out has nothing to share.
-  if (convolution.output_channels == 1) return AddConvolutionCall(convolution, node, builder);
-  Product product = IsPixelProduct(convolution)
-                        ? MakePixelProduct(convolution, node, builder)
-                        : MakeConvolutionProduct(convolution, node, builder);
-  return AddProductCall(product, builder);
+  ASSIGN_OR_RETURN(const Convolution convolution, MakeForwardConvolution(node, builder));
+  if (const auto found = FilterProductOf(convolution, node, builder)) {
+    return AddProductCall(found->product, builder);
+  }
+  return IsDepthwise(convolution) ? AddDepthwiseCall(convolution, node, builder)
+                                  : AddConvolutionCall(convolution, node, builder);
 }
 
 Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {

@@ -57,6 +57,10 @@ bool PanelsFit(const Product& product, size_t operand) {
   return CountPanels(product, operand) <= kPanelBytesMax / sizeof(float) / PanelElements(product);
 }
 
+bool IsInPanels(ValueId value, const LoweringBuilder& builder) {
+  return builder.graph().values[value].panels_of != nullptr;
+}
+
 // Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
 // faster, single ones several times.
 bool PacksB(const Product& product) {
@@ -77,43 +81,12 @@ void SetPanelStrides(Product& product, size_t operand) {
   }
 }
 
-// Adds the call of shaders/pack_panels.comp; the product then names the panels.
+// The product's operand becomes panels, unless it is.
 Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
   ValueId& matrix = operand == 0 ? product.a : product.b;
-  const std::vector<StridedDimension> batch = OwnBatch(product, operand);
-  const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
-  const uint32_t shape[] = {panels, PanelElements(product)};
-  ASSIGN_OR_RETURN(auto descriptor,
-                   webidl::OperandDescriptor::Create(OperandDataType::kFloat32, shape));
-  const ValueId packed = builder.AddTemporary(descriptor);
-
-  LoweredCall call;
-  call.shader = ShaderId::kPackPanels;
-  call.specialization = {
-      static_cast<uint32_t>(builder.descriptor(matrix).data_type()),
-      static_cast<uint32_t>(operand == 0 ? ChooseLoadOfA(product) : ChooseLoadOfB(product))};
-  call.buffers = {{matrix, false}, {packed, true}};
-  const uint32_t fours = PanelDepth(product) / 4;
-  const uint32_t units = panels * fours * (kPanelWidth / 4);
-  const MatrixStrides& strides = operand == 0 ? product.a_strides : product.b_strides;
-  call.parameters = {units,
-                     WidthOf(product, operand),
-                     product.depth,
-                     operand == 0 ? strides.row : strides.column,
-                     operand == 0 ? strides.column : strides.row,
-                     static_cast<uint32_t>(batch.size()),
-                     0,
-                     0};
-  for (uint32_t divisor : {fours, DivideRoundingUp(WidthOf(product, operand), kPanelWidth)}) {
-    for (uint32_t word : MakeDivisor(divisor)) call.parameters.push_back(word);
-    call.parameters.push_back(0);
+  if (!IsInPanels(matrix, builder)) {
+    ASSIGN_OR_RETURN(matrix, AddPanels(product, operand, builder));
   }
-  AppendDimensions(batch, call.parameters);
-  call.invocations = units;
-  call.cost = uint64_t{panels} * PanelElements(product);
-  builder.AddCall(std::move(call));
-
-  matrix = packed;
   SetPanelStrides(product, operand);
   return {};
 }
@@ -201,11 +174,57 @@ bool IsTall(const Product& product) {
          CountTiles(product) >= kTilesMin && PanelsFit(product, 0);
 }
 
+bool CanTakePanels(const Product& product, size_t operand) {
+  return IsTall(product) && !(operand == 1 && product.image) && PanelsFit(product, operand);
+}
+
+uint64_t PanelBytes(const Product& product, size_t operand) {
+  return CountPanels(product, operand) * PanelElements(product) * sizeof(float);
+}
+
+// By shaders/pack_panels.comp.
+Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilder& builder) {
+  const ValueId matrix = operand == 0 ? product.a : product.b;
+  const std::vector<StridedDimension> batch = OwnBatch(product, operand);
+  const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
+  const uint32_t shape[] = {panels, PanelElements(product)};
+  ASSIGN_OR_RETURN(auto descriptor,
+                   webidl::OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  const ValueId packed = builder.AddTemporary(std::move(descriptor));
+
+  LoweredCall call;
+  call.shader = ShaderId::kPackPanels;
+  call.specialization = {
+      static_cast<uint32_t>(builder.descriptor(matrix).data_type()),
+      static_cast<uint32_t>(operand == 0 ? ChooseLoadOfA(product) : ChooseLoadOfB(product))};
+  call.buffers = {{matrix, false}, {packed, true}};
+  const uint32_t fours = PanelDepth(product) / 4;
+  const uint32_t units = panels * fours * (kPanelWidth / 4);
+  const MatrixStrides& strides = operand == 0 ? product.a_strides : product.b_strides;
+  call.parameters = {units,
+                     WidthOf(product, operand),
+                     product.depth,
+                     operand == 0 ? strides.row : strides.column,
+                     operand == 0 ? strides.column : strides.row,
+                     static_cast<uint32_t>(batch.size()),
+                     0,
+                     0};
+  for (uint32_t divisor : {fours, DivideRoundingUp(WidthOf(product, operand), kPanelWidth)}) {
+    for (uint32_t word : MakeDivisor(divisor)) call.parameters.push_back(word);
+    call.parameters.push_back(0);
+  }
+  AppendDimensions(batch, call.parameters);
+  call.invocations = units;
+  call.cost = uint64_t{panels} * PanelElements(product);
+  builder.AddCall(std::move(call));
+  return packed;
+}
+
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
   Load b_loads = ChooseLoadOfB(product);
   TRY(Pack(packed, 0, builder));
-  if (PacksB(product)) {
+  if (IsInPanels(product.b, builder) || PacksB(product)) {
     TRY(Pack(packed, 1, builder));
     b_loads = Load::kPanels;
   }

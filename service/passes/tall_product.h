@@ -12,7 +12,14 @@ namespace webnnd::service {
 // long to compile, and there must be rows to fill its tiles and tiles enough to share out.
 bool IsTall(const Product& product);
 
-// For products that are tall.
+// Whether an operand of a tall product, a (0) or b (1), can come in panels of its own, and how many
+// bytes they are.
+bool CanTakePanels(const Product& product, size_t operand);
+uint64_t PanelBytes(const Product& product, size_t operand);
+// Adds the call that makes them of the product's operand, and says which value they are.
+Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilder& builder);
+
+// For products that are tall; an operand may be panels already (Value::panels_of).
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder);
 
 }  // namespace webnnd::service
