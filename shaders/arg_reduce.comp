@@ -4,11 +4,13 @@
 //
 // Parameters: 0 elements of the result; 1 size of the axis; 4..6 inner as divisor.
 // Specialisation constants: 1 whether the greatest is sought, 2 data type of the operand, 3 of
-// the result, 4 whether a workgroup shares one element of the result, 5 whether an invocation computes
-// four neighbours of the result, whose operands are 32-bit and lie in quads.
+// the result, 4 whether a workgroup shares one element of the result, 5 whether four neighbours are
+// taken at once, whose operands are 32-bit and lie in quads: of the axis, which is innermost, where a
+// workgroup shares it, else of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
+#include "fours.glsl"
 #include "workgroup.glsl"
 
 layout(constant_id = 1) const uint kGreatest = 0u;
@@ -95,11 +97,48 @@ void ComputeFour(uint first) {
     STORE_QUAD(2, first >> 2, indices)
   }
 }
+
+// Of an axis that lies in quads, every `size of the workgroup`th from the invocation's own on.
+uvec2 ComputeRow(uint row) {
+  uint quads = P(1) >> 2;
+  uint base = row * quads;
+  uint step = gl_WorkGroupSize.x;
+  uint first = min(gl_LocalInvocationID.x, quads - 1u);
+  VALUE best[4];
+  uint places[4];
+  uvec4 quad = LOAD_QUAD(1, base + first);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    best[i] = Decode(uvec2(quad[i], 0u), kOperandType);
+    places[i] = first;
+  }
+#define TAKE_QUAD(k)                                               \
+  {                                                                \
+    uvec4 next = LOAD_QUAD(1, base + (k));                         \
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {                    \
+      VALUE x = Decode(uvec2(next[i], 0u), kOperandType);          \
+      bool better = IsBetter(x, best[i]);                          \
+      best[i] = mix(best[i], x, better);                           \
+      places[i] = mix(places[i], k, better);                       \
+    }                                                              \
+  }
+  FOURS_LOOP(first + step, quads, step, TAKE_QUAD)
+#undef TAKE_QUAD
+  Candidate winner = Candidate(best[0], 4u * places[0]);
+  [[unroll]] for (uint i = 1u; i < 4u; ++i) {
+    winner = Better(winner, Candidate(best[i], 4u * places[i] + i));
+  }
+  return uvec2(FoldBetter(winner).index, 0u);
+}
 #else
 void ComputeFour(uint first) {}
+uvec2 ComputeRow(uint row) { return uvec2(0u); }
 #endif
 
 void main() {
+  if (kByFour != 0u && kByWorkgroup != 0u) {
+    STORE_ELEMENTS_BY_WORKGROUP(2, kResultType, P(0), ComputeRow);
+    return;
+  }
   if (kByFour != 0u) {
     GRID_STRIDE_LOOP(i, P(0) >> 2) { ComputeFour(4u * i); }
     return;

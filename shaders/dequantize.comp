@@ -1,14 +1,14 @@
 // (operand - zero point) * scale, in blocks (blocks.glsl).
 //
-// Specialisation constant 5: whether every eight elements from a multiple of 8 on lie in one
-// block of a narrow type: an invocation then computes eight from one load of scale and zero
-// point.
+// Specialisation constant 5: of how many elements an invocation computes all, from one load of scale
+// and zero point: 8, or as many as a quad of the operand has, 16 or 32. As many from each multiple of
+// it on must lie in one block of a narrow type. 0: it computes one.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "blocks.glsl"
 
-layout(constant_id = 5) const uint kByEight = 0u;
+layout(constant_id = 5) const uint kGroup = 0u;
 
 uint EncodeResult(float value) {
   return kResultType == kFloat16 ? FloatToHalf(value) : floatBitsToUint(value);
@@ -26,37 +26,44 @@ uvec2 ComputeElement(uint e) {
   return uvec2(EncodeResult(difference * scale), 0u);
 }
 
-// Elements 8 * unit to 8 * unit + 7.
-void ComputeEight(uint unit) {
-  uint block = BlockOf(8u * unit);
+// Elements kGroup * unit to kGroup * (unit + 1) - 1.
+void ComputeGroup(uint unit) {
+  uint block = BlockOf(kGroup * unit);
   float scale = DecodeFloat(LOAD_RAW(2, kScaleType, block), kScaleType);
   int zero_point = DecodeNarrow(LOAD_RAW(3, kZeroPointType, block), kZeroPointType);
   const uint bits = 1u << BitsLog2(kOperandType);
-  const uint words = bits / 4u;
-  uint packed[2];
-  uvec2 pair = words == 2u ? LOAD_PAIR(1, unit) : uvec2(LOAD_WORD(1, unit), 0u);
-  packed[0] = pair.x;
-  packed[1] = pair.y;
-  uint raw[8];
-  [[unroll]] for (uint k = 0u; k < 8u; ++k) {
-    uint bit = k * bits;
-    uint element = bitfieldExtract(packed[bit >> 5], int(bit & 31u), int(bits));
-    int difference = DecodeNarrow(uvec2(element, 0u), kOperandType) - zero_point;
-    raw[k] = EncodeResult(float(difference) * scale);
-  }
-  if (kResultType == kFloat16) {
-    uvec4 halves;
-    [[unroll]] for (uint k = 0u; k < 4u; ++k) halves[k] = raw[2u * k] | (raw[2u * k + 1u] << 16);
-    STORE_QUAD(4, unit, halves)
+  const uint words = kGroup * bits / 32u;
+  uvec4 packed = uvec4(0u);
+  if (words == 4u) {
+    packed = LOAD_QUAD(1, unit);
+  } else if (words == 2u) {
+    packed.xy = LOAD_PAIR(1, unit);
   } else {
-    STORE_QUAD(4, 2u * unit, uvec4(raw[0], raw[1], raw[2], raw[3]))
-    STORE_QUAD(4, 2u * unit + 1u, uvec4(raw[4], raw[5], raw[6], raw[7]))
+    packed.x = LOAD_WORD(1, unit);
+  }
+  [[unroll]] for (uint eight = 0u; eight < kGroup / 8u; ++eight) {
+    uint raw[8];
+    [[unroll]] for (uint k = 0u; k < 8u; ++k) {
+      uint bit = (8u * eight + k) * bits;
+      uint element = bitfieldExtract(packed[bit >> 5], int(bit & 31u), int(bits));
+      int difference = DecodeNarrow(uvec2(element, 0u), kOperandType) - zero_point;
+      raw[k] = EncodeResult(float(difference) * scale);
+    }
+    uint to = kGroup / 8u * unit + eight;
+    if (kResultType == kFloat16) {
+      uvec4 halves;
+      [[unroll]] for (uint k = 0u; k < 4u; ++k) halves[k] = raw[2u * k] | (raw[2u * k + 1u] << 16);
+      STORE_QUAD(4, to, halves)
+    } else {
+      STORE_QUAD(4, 2u * to, uvec4(raw[0], raw[1], raw[2], raw[3]))
+      STORE_QUAD(4, 2u * to + 1u, uvec4(raw[4], raw[5], raw[6], raw[7]))
+    }
   }
 }
 
 void main() {
-  if (kByEight != 0u) {
-    GRID_STRIDE_LOOP(unit, P(0) / 8u) { ComputeEight(unit); }
+  if (kGroup != 0u) {
+    GRID_STRIDE_LOOP(unit, P(0) / kGroup) { ComputeGroup(unit); }
   } else {
     STORE_ELEMENTS(4, kResultType, P(0), ComputeElement);
   }

@@ -68,13 +68,12 @@ float ExpMinus1(float x) {
 
 // x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)), for positive finite x.
 float SplitExponent(float x, out int exponent) {
-  exponent = 0;
-  if (x < 1.17549435e-38) {  // Subnormal.
-    x *= 8388608.0;
-    exponent = -23;
-  }
-  uint bits = floatBitsToUint(x) - 0x3f3504f3u;
-  exponent += int(bits) >> 23;
+  const bool is_subnormal = x < 1.17549435e-38;
+  float normal = x * 8388608.0;
+  normal = is_subnormal ? normal : x;
+  uint bits = floatBitsToUint(normal) - 0x3f3504f3u;
+  int lift = is_subnormal ? -23 : 0;
+  exponent = lift + (int(bits) >> 23);
   return uintBitsToFloat((bits & 0x007fffffu) + 0x3f3504f3u);
 }
 
@@ -128,9 +127,6 @@ float ProductError(float a, float b, float product) {
 }
 
 bool IsInteger(float y) { return roundEven(y) == y; }
-bool IsOddInteger(float y) {
-  return abs(y) < 16777216.0 && IsInteger(y) && (int(y) & 1) != 0;
-}
 
 // |x|^y for positive finite x and finite y: log(x) in two floats, because its error is multiplied
 // by y log(x).
@@ -141,10 +137,11 @@ float PowPositive(float x, float y) {
   precise float f = m - 1.0;
   precise float d = 2.0 + f;
   float d_error = SumError(2.0, f, d);
-  precise float s = f / d;
+  float reciprocal = 1.0 / d;
+  precise float s = f * reciprocal;
   precise float product = s * d;
   float remainder = ((f - product) - ProductError(s, d, product)) - s * d_error;
-  float s_low = remainder / d;
+  float s_low = remainder * reciprocal;
   precise float e_high = e * 0.693145751953125;
   precise float high = e_high + 2.0 * s;
   float low = SumError(e_high, 2.0 * s, high) + 2.0 * s_low + AtanhTail(s, s * s) +
@@ -156,33 +153,56 @@ float PowPositive(float x, float y) {
   // Beyond 2^32 the result is 0, 1 or infinity whatever y is.
   y = clamp(y, -4294967296.0, 4294967296.0);
   precise float z = y * log_high;
-  if (abs(z) > 200.0) return z > 0.0 ? INFINITY : 0.0;
   float z_low = ProductError(y, log_high, z) + y * log_low;
   int n;
   float r = ReduceByLn2(z, n) + z_low;
-  if (n > 140) return INFINITY;
-  if (n < -160) return 0.0;
-  return ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+  float result = ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+  // Where n, which may be anything, is no power of 2.
+  const float infinite = INFINITY;
+  result = z > 97.5 ? infinite : result;
+  return z < -111.0 ? 0.0 : result;
 }
 
 // As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 4 ULP.
 float Pow(float x, float y) {
-  if (y == 0.0 && !IsNan(y)) return 1.0;
-  if (x == 1.0 && !IsNan(x)) return 1.0;
-  if (IsNan(x) || IsNan(y)) return NAN;
-  float magnitude = abs(x);
-  bool negative = (floatBitsToUint(x) >> 31) != 0u && IsOddInteger(y);
-  float result;
-  if (magnitude == 0.0 || IsInfinite(x)) {
-    result = (magnitude == 0.0) == (y > 0.0) ? 0.0 : INFINITY;
-  } else if (IsInfinite(y)) {
-    if (magnitude == 1.0) return 1.0;
-    result = (magnitude < 1.0) == (y > 0.0) ? 0.0 : INFINITY;
-  } else {
-    if (x < 0.0 && !IsInteger(y)) return NAN;
-    result = PowPositive(magnitude, y);
-  }
-  return negative ? -result : result;
+  const uint x_bits = floatBitsToUint(x);
+  const uint y_bits = floatBitsToUint(y);
+  const float magnitude = abs(x);
+  float result = PowPositive(magnitude, y);
+  // Where one of the two is 0 or infinite.
+  const float infinite = INFINITY;
+  const bool grows = y > 0.0;
+  const bool is_small = magnitude < 1.0;
+  const bool vanishes = is_small == grows;
+  float limit = vanishes ? 0.0 : infinite;
+  const bool x_is_infinite = magnitude == infinite;
+  const bool x_is_zero = magnitude == 0.0;
+  const bool x_is_limit = x_is_zero || x_is_infinite;
+  result = x_is_limit ? limit : result;
+  const bool x_is_unit = magnitude == 1.0;
+  limit = x_is_unit ? 1.0 : limit;
+  const bool y_is_infinite = abs(y) == infinite;
+  result = y_is_infinite ? limit : result;
+  // Floats from 2^24 on are even.
+  const bool is_integer = IsInteger(y);
+  const bool has_last_bit = abs(y) < 16777216.0;
+  const bool last_bit = (int(y) & 1) != 0;
+  const bool is_odd = is_integer && has_last_bit && last_bit;
+  const bool is_negative = (x_bits >> 31) != 0u;
+  const bool turns = is_odd && is_negative;
+  const float opposite = -result;
+  result = turns ? opposite : result;
+  const bool is_below_zero = x < 0.0;
+  const bool has_no_root = is_below_zero && !x_is_infinite && !is_integer;
+  const bool x_is_nan = IsNanBits(x_bits);
+  const bool y_is_nan = IsNanBits(y_bits);
+  const bool is_nan = has_no_root || x_is_nan || y_is_nan;
+  const float nan = NAN;
+  result = is_nan ? nan : result;
+  const bool x_is_one = x_bits == 0x3f800000u;
+  const bool y_is_zero = (y_bits << 1) == 0u;
+  const bool is_one = x_is_one || y_is_zero;
+  return is_one ? 1.0 : result;
 }
 
 float Sigmoid(float x) {
@@ -218,21 +238,22 @@ float ErfSmall(float z) {
   return z + z * q;
 }
 
-// e^(z^2) erfc(z) for z in [0.5, 10.5].
+// e^(z^2) erfc(z) for z in [0, 10.5].
 float ErfcScaled(float z) {
-  float u = (z - 2.0) / (z + 2.0);
-  float q = 1.248219092e-04;
-  q = q * u + 5.854473979e-05;
-  q = q * u - 6.571679555e-04;
-  q = q * u - 8.446957762e-04;
-  q = q * u + 3.090021256e-03;
-  q = q * u + 6.480215860e-03;
-  q = q * u - 2.151067278e-02;
-  q = q * u - 3.644229024e-02;
-  q = q * u + 2.794720957e-01;
-  q = q * u - 6.871606835e-01;
-  q = q * u + 1.021582705e+00;
-  return q / (z + 2.0);
+  float reciprocal = 1.0 / (z + 2.0);
+  float u = (z - 2.0) * reciprocal;
+  float q = 6.541615585e-05;
+  q = q * u + 4.194992653e-05;
+  q = q * u - 5.877431831e-04;
+  q = q * u - 8.256047149e-04;
+  q = q * u + 3.060625633e-03;
+  q = q * u + 6.473090500e-03;
+  q = q * u - 2.150536329e-02;
+  q = q * u - 3.644133732e-02;
+  q = q * u + 2.794717550e-01;
+  q = q * u - 6.871607304e-01;
+  q = q * u + 1.021582723e+00;
+  return q * reciprocal;
 }
 
 float Erf(float x) {
@@ -263,27 +284,38 @@ float Approach(float from, float to) {
   return uintBitsToFloat(clamp(floatBitsToUint(to), bits - 11u, bits + 11u));
 }
 
-// x * (1 + erf(x / sqrt(2))) / 2. The tail goes by erfc: 1 + erf would cancel. 16 ULP.
+// x * (1 + erf(x / sqrt(2))) / 2, by erfc: 1 + erf would cancel. 16 ULP.
 //
 // The public suite's values are those of the handbook's erf, which is off the true ones by more than
 // the suite's own tolerance (18 ULP) below -1.8. Ours go up to 11 ULP from the true value towards
 // the suite's: within the tolerance of the true value everywhere, of the suite's down to -2.1.
 float Gelu(float x) {
-  float z = abs(x) * 0.7071067811865476;
-  float small = 0.5 * x * (1.0 + ErfSmall(x * 0.7071067811865476));
-  precise float square = x * x;
-  float square_error = ProductError(x, x, square);
-  // 2^24 times as large: it may be subnormal where its product with x is not.
-  float scale = 0.5 * (16777216.0 * Exp(-0.5 * square)) * (1.0 - 0.5 * square_error);
-  float tail = scale * ErfcScaled(z);
-  const float kUnscale = 1.0 / 16777216.0;
-  float positive = x * (1.0 - kUnscale * tail);
-  float negative = -kUnscale * Approach(-x * tail, -x * scale * ErfcScaledOfHandbook(z));
+  const float z = abs(x) * 0.7071067811865476;
   // Beyond, the tail is less than the least number.
-  positive = z > 10.5 ? x : positive;
-  negative = z > 10.5 ? -0.0 : negative;
-  float result = x > 0.0 ? positive : negative;
-  result = z < 0.5 ? small : result;
+  const bool is_far = z > 10.5;
+  precise float square = x * x;
+  float exponent = -0.5 * square;
+  exponent = is_far ? 0.0 : exponent;
+  // ProductError(x, x, square), by which 0.5 * square is off.
+  precise float upper = uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u);
+  precise float lower = x - upper;
+  precise float square_error = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower;
+  // 2^39 * e^exponent: half of the tail's, 2^40 times as large, since it may be subnormal where its
+  // product with x is not. As ExpOfNegative.
+  const float kRounder = 12582912.0;
+  precise float shifted = exponent * 1.4426950408889634 + kRounder;
+  precise float rounded = shifted - kRounder;
+  float r = (exponent - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
+  float power = uintBitsToFloat((floatBitsToUint(shifted) << 23) + (166u << 23));
+  float scale = power + power * ExpMinus1Reduced(r);
+  scale -= scale * (0.5 * square_error);
+  const float kUnscale = 1.0 / 1099511627776.0;
+  float tail = scale * ErfcScaled(z);
+  float positive = x * (1.0 - kUnscale * tail);
+  float negative = -kUnscale * Approach(-x * tail, -x * (scale * ErfcScaledOfHandbook(z)));
+  positive = is_far ? x : positive;
+  negative = is_far ? -0.0 : negative;
+  float result = x >= 0.0 ? positive : negative;
   return IsNan(x) ? x : result;
 }
 
@@ -327,7 +359,7 @@ float ReduceLargeByHalfPi(float x, out int quadrant) {
 
 // x = quadrant * pi / 2 + remainder (modulo 2 pi), |remainder| <= pi / 4, for finite x.
 float ReduceByHalfPi(float x, out int quadrant) {
-  float n = roundEven(clamp(x, -8192.0, 8192.0) * 0.6366197723675814);
+  float n = roundEven(x * 0.6366197723675814);  // Not used where it is large.
   float remainder = ((x - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549790126404332e-08;
   int small_quadrant = int(n);
   int large_quadrant;

@@ -1,12 +1,16 @@
 // Pooling: slot 1 -> slot 2, images of one type. Taps in the padding count nothing; a window all of
 // which lies there gives 0, or the least value of the type as its maximum.
 //
-// Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of a row and a
+// Parameters: 0 elements of the result, or units; 1 rank of its dimensions; 2, 3 strides of a row and a
 // column of the input; from uvec4 1 on {width of the result, as divisor}; from 2 on the height and
 // from 5 on the width (window.glsl); from 8 on the dimensions of the result (strided.glsl; x:
 // pixel, y: offset of the input). Specialisation constants: 1 operation, 2 data type, 3 rank, 4
 // whether windows are so narrow that a plain loop does, 5 and 6 the taps of the window both ways where
-// they are few (else 0), 7 whether quads of the result lie in rows.
+// they are few (else 0), 7 whether quads of the result lie in rows. 8: not 0 where windows step so far
+// across, are not dilated there, and columns of the image lie in quads of 32-bit elements; 9 is then
+// where in a quad the first of four windows begins, 10 whether all windows lie within the image, and 11
+// whether columns of the result lie in quads, too. Units are fours of columns then, and dimensions
+// theirs (x: row, y: offset of the input, z: column, w: offset of the result).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -18,6 +22,10 @@ layout(constant_id = 4) const uint kIsNarrow = 0u;
 layout(constant_id = 5) const uint kRowTaps = 0u;
 layout(constant_id = 6) const uint kColumnTaps = 0u;
 layout(constant_id = 7) const uint kInRows = 0u;
+layout(constant_id = 8) const uint kStep = 0u;
+layout(constant_id = 9) const uint kLead = 0u;
+layout(constant_id = 10) const uint kAllInside = 0u;
+layout(constant_id = 11) const uint kStoresQuads = 0u;
 #define STRIDED_RANK kRank
 
 #include "arithmetic.glsl"
@@ -28,6 +36,7 @@ layout(constant_id = 7) const uint kInRows = 0u;
 #include "operations.inc"
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
 const uint kHeight = 2u;
@@ -125,8 +134,71 @@ uvec2 ComputeOfFewTaps(QuadOffsets quad, uint e, uint k) {
   return Encode(Finish(total, counts), kType);
 }
 
+// What four windows side by side cover, from the quad on in which the first one begins.
+const uint kLineQuadsMax = 8u;  // As lower_window.cc has it.
+const uint kLineQuads = (kLead + 3u * kStep + kColumnTaps + 3u) / 4u;
+
+// Four columns of the result: their windows share what they load.
+void ComputeFour(uint unit) {
+  uvec4 place = StridedOffsets(unit, kDimensions, P(1));
+  uint top = WindowStart(kHeight, place.x);
+  uint left = WindowStart(kWidth, place.z);  // Wraps before the image.
+  int first_quad = int(left - kLead) >> 2;
+  uvec2 size = uvec2(P4(kHeight).x, P4(kWidth).x);
+  int last_quad = int(size.y >> 2) - 1;
+  VALUE identity = Identity();
+  VALUE totals[4] = VALUE[4](identity, identity, identity, identity);
+  uint row_count = 0u;
+  [[unroll]] for (uint ky = 0u; ky < kRowTaps; ++ky) {
+    uint y = top + ky * WINDOW_DILATION(kHeight);
+    bool row_inside = y < size.x;
+    row_count += uint(row_inside);
+    uint line = (place.y + min(y, size.x - 1u) * P(2)) >> 2;
+    uint elements[4u * kLineQuadsMax];
+    [[unroll]] for (uint q = 0u; q < kLineQuads; ++q) {
+      uvec4 four = LOAD_QUAD(1, line + uint(clamp(first_quad + int(q), 0, last_quad)));
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = four[i];
+    }
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      VALUE part = identity;
+      [[unroll]] for (uint kx = 0u; kx < kColumnTaps; ++kx) {
+        VALUE tap = Decode(uvec2(elements[kLead + i * kStep + kx], 0u), kType);
+        VALUE mapped = kOperation == kPoolL2 ? tap * tap : tap;
+        if (kAllInside == 0u) {
+          const bool column_inside = left + i * kStep + kx < size.y;
+          const bool inside = row_inside && column_inside;
+          mapped = inside ? mapped : identity;
+        }
+        part = Combine(part, mapped);
+      }
+      totals[i] = Combine(totals[i], part);
+    }
+  }
+  uvec4 result;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    uvec2 counts = uvec2(kRowTaps, kColumnTaps);
+    if (kAllInside == 0u) {
+      counts = uvec2(row_count, 0u);
+      [[unroll]] for (uint kx = 0u; kx < kColumnTaps; ++kx) {
+        counts.y += uint(left + i * kStep + kx < size.y);
+      }
+    }
+    result[i] = Encode(Finish(totals[i], counts), kType).x;
+  }
+  if (kStoresQuads != 0u) {
+    STORE_QUAD(2, place.w >> 2, result)
+    return;
+  }
+  uint count = P4(1).x - place.z;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    if (i < count) STORE_WORD(2, place.w + i, result[i]);
+  }
+}
+
 void main() {
-  if (kRowTaps != 0u) {
+  if (kStep != 0u) {
+    GRID_STRIDE_LOOP(unit, P(0)) { ComputeFour(unit); }
+  } else if (kRowTaps != 0u) {
     STORE_QUADS(2, kType, P(0), QuadOffsets, Prepare, ComputeOfFewTaps);
   } else {
     STORE_ELEMENTS(2, kType, P(0), ComputeElement);

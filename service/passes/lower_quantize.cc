@@ -10,9 +10,7 @@ using shaders::ShaderId;
 using webidl::OperandDescriptor;
 using webidl::Shape;
 
-// Elements of which an invocation of dequantize.comp, or of quantize.comp, may
-// compute all at once.
-constexpr uint32_t kDequantizedGroup = 8;
+// Elements of which an invocation of quantize.comp may compute all at once.
 constexpr uint32_t kQuantizedGroup = 16;
 
 // Whether groups of so many elements, from multiples of it on, lie in one block
@@ -20,6 +18,14 @@ constexpr uint32_t kQuantizedGroup = 16;
 bool HasGroups(webidl::OperandDataType type, const StridedDimension& innermost, uint32_t group) {
   return webidl::BitsPerElement(type) <= 8 && innermost.strides[0] == 0 &&
          innermost.size % group == 0;
+}
+
+// Elements of which an invocation of dequantize.comp may compute all at once; 0: of none.
+uint32_t DequantizedGroup(webidl::OperandDataType type, const StridedDimension& innermost) {
+  for (uint32_t group : {PerQuad(type), 8u}) {
+    if (HasGroups(type, innermost, group)) return group;
+  }
+  return 0;
 }
 
 // The dimensions of `shape`, each in two: blocks, along which `scale` has a
@@ -63,9 +69,9 @@ Status LowerDequantizeLinear(const Node& node, LoweringBuilder& builder) {
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
   std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
   LoweredCall call = MakeCall(ShaderId::kDequantize, node, builder, dimensions);
-  const bool by_group = HasGroups(input.data_type(), dimensions.back(), kDequantizedGroup);
-  call.specialization.push_back(by_group);
-  if (by_group) call.invocations = input.element_count() / kDequantizedGroup;
+  const uint32_t group = DequantizedGroup(input.data_type(), dimensions.back());
+  call.specialization.push_back(group);
+  if (group != 0) call.invocations = input.element_count() / group;
   builder.AddCall(std::move(call));
   return {};
 }

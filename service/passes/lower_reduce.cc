@@ -110,6 +110,11 @@ bool TakesFoursOfRows(const AxisView& view) {
   return view.inner % 4 == 0 && view.axis <= kInvocationIterationsMax;
 }
 
+// Whether rows are quads, in a loop that turns for every four or, shared, for less.
+bool LiesInFours(const AxisView& view) {
+  return view.inner == 1 && view.axis % 4 == 0 && view.axis / 4 <= kInvocationIterationsMax;
+}
+
 // Fours of neighbouring rows that an invocation takes of rows that are interleaved, `inner` of
 // them: several, if there are enough for all invocations.
 uint32_t FoursOfRows(const AxisView& view) {
@@ -295,7 +300,8 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
-  const bool by_four = PerQuad(input.data_type()) == 4 && !shares_row && TakesFoursOfRows(view);
+  const bool by_four =
+      PerQuad(input.data_type()) == 4 && (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));
   TRY(CheckLoops(view, shares_row, /*passes=*/1));
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
@@ -305,7 +311,7 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {view.rows, view.axis, 0, 0};
   AppendDivisor(view.inner, call.parameters);
-  SetRows(call, by_four ? view.rows / 4 : view.rows, shares_row);
+  SetRows(call, by_four && !shares_row ? view.rows / 4 : view.rows, shares_row);
   call.cost = input.byte_length() + result.byte_length();
   builder.AddCall(std::move(call));
   return {};

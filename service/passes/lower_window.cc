@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -157,6 +158,12 @@ FilterAxes AxesOf(webidl::ConvTranspose2dFilterOperandLayout layout) {
   UNREACHABLE();
 }
 
+uint64_t CountOf(std::span<const StridedDimension> dimensions) {
+  uint64_t count = 1;
+  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+  return count;
+}
+
 // Blocks of channels of every pixel; strides as conv2d.comp reads them.
 std::vector<StridedDimension> MakeUnits(const Convolution& convolution, const Shape& input,
                                         const Shape& result, uint32_t block) {
@@ -293,8 +300,7 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   Image input_strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
   Image output_strides = ReadImage(PackedStrides(result.shape()), convolution.layout);
   auto units = MakeUnits(convolution, input.shape(), result.shape(), block);
-  uint64_t unit_count = 1;
-  for (const StridedDimension& dimension : units) unit_count *= dimension.size;
+  const uint64_t unit_count = CountOf(units);
 
   uint64_t rows = TapsMax(convolution.height, convolution.transposed);
   uint64_t columns = TapsMax(convolution.width, convolution.transposed);
@@ -675,6 +681,32 @@ Status LowerGlobalPool(const Node& node, InputOperandLayout layout, LoweringBuil
   return LowerReduce(reduction, builder);
 }
 
+// Specialisation constants 8 to 11 of pool2d.comp.
+struct FoursOfWindows {
+  uint32_t step = 0;
+  uint32_t lead = 0;
+  uint32_t all_inside = 0;
+  uint32_t stores_quads = 0;
+};
+
+bool LieInside(const Axis& axis) {
+  const uint64_t last = uint64_t{axis.output - 1} * axis.stride;
+  return axis.padding == 0 && last + uint64_t{axis.window - 1} * axis.dilation < axis.input;
+}
+
+// For an image whose columns lie together; no step where windows are not taken by fours.
+FoursOfWindows FindFoursOfWindows(webidl::OperandDataType type, const Axis& height,
+                                  const Axis& width) {
+  constexpr uint64_t kLineQuadsMax = 8;
+  const uint32_t lead = (4 - width.padding % 4) % 4;
+  const uint64_t line = lead + 3 * uint64_t{width.stride} + width.window;
+  if (PerQuad(type) != 4 || width.dilation != 1 || width.input % 4 != 0 ||
+      line > 4 * kLineQuadsMax) {
+    return {};
+  }
+  return {width.stride, lead, LieInside(height) && LieInside(width), width.output % 4 == 0};
+}
+
 PoolOperation PoolOperationOf(OperatorKind kind) {
   if (kind == OperatorKind::kAveragePool2d) return PoolOperation::kAverage;
   return kind == OperatorKind::kL2Pool2d ? PoolOperation::kL2 : PoolOperation::kMax;
@@ -753,34 +785,42 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
                              columns);
   }
 
-  Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
-  StridedDimension batch{output.batch, {0, strides.batch}};
-  StridedDimension channel{output.channel, {0, strides.channel}};
-  StridedDimension pixel{output.row * output.column, {1, 0}};
-  auto dimensions = attributes.layout == InputOperandLayout::kNchw
-                        ? Coalesce(std::array{batch, channel, pixel})
-                        : Coalesce(std::array{batch, pixel, channel});
-  LoweredCall call;
-  call.shader = PoolShader(input.data_type());
-  call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
-                         static_cast<uint32_t>(input.data_type()), RankConstant(dimensions),
-                         columns < kLongLoopUnroll};
   // So few taps that a kernel of its own for the window, without a loop, is no
   // long one.
   constexpr uint64_t kConstantTapsMax = 16;
   const uint64_t taps = uint64_t{height.window} * width.window;
   const bool few_taps = taps <= kConstantTapsMax;
+  const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
+  const FoursOfWindows fours =
+      few_taps && is_nchw ? FindFoursOfWindows(input.data_type(), height, width) : FoursOfWindows();
+  Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
+  Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
+  StridedDimension batch{output.batch, {0, strides.batch, 0, result_strides.batch}};
+  StridedDimension channel{output.channel, {0, strides.channel, 0, result_strides.channel}};
+  StridedDimension pixel{output.row * output.column, {1, 0}};
+  StridedDimension row{output.row, {1, 0, 0, result_strides.row}};
+  StridedDimension four{DivideRoundingUp<uint32_t>(output.column, 4), {0, 0, 4, 4}};
+  auto dimensions = fours.step != 0 ? Coalesce(std::array{batch, channel, row, four})
+                    : is_nchw       ? Coalesce(std::array{batch, channel, pixel})
+                                    : Coalesce(std::array{batch, pixel, channel});
+  LoweredCall call;
+  call.shader = PoolShader(input.data_type());
+  call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
+                         static_cast<uint32_t>(input.data_type()), RankConstant(dimensions),
+                         columns < kLongLoopUnroll};
   call.specialization.push_back(few_taps ? height.window : 0);
   call.specialization.push_back(few_taps ? width.window : 0);
   call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
+  call.specialization.insert(call.specialization.end(),
+                             {fours.step, fours.lead, fours.all_inside, fours.stores_quads});
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {elements, static_cast<uint32_t>(dimensions.size()), strides.row,
-                     strides.column};
+  call.parameters = {fours.step != 0 ? NarrowCast<uint32_t>(CountOf(dimensions)) : elements,
+                     static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
   AppendDivisor(output.column, call.parameters);
   AppendAxis(height, call.parameters);
   AppendAxis(width, call.parameters);
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = few_taps ? StoreQuads(result) : units;
+  call.invocations = fours.step != 0 ? call.parameters[0] : few_taps ? StoreQuads(result) : units;
   call.cost = elements * std::max({loops, rows * columns, taps});
   builder.AddCall(std::move(call));
   return {};
