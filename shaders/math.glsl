@@ -137,11 +137,10 @@ float PowPositive(float x, float y) {
   precise float f = m - 1.0;
   precise float d = 2.0 + f;
   float d_error = SumError(2.0, f, d);
-  float reciprocal = 1.0 / d;
-  precise float s = f * reciprocal;
+  precise float s = f / d;
   precise float product = s * d;
   float remainder = ((f - product) - ProductError(s, d, product)) - s * d_error;
-  float s_low = remainder * reciprocal;
+  float s_low = remainder * (0.5 - 0.5 * s);  // 1 / d is (1 - s) / 2.
   precise float e_high = e * 0.693145751953125;
   precise float high = e_high + 2.0 * s;
   float low = SumError(e_high, 2.0 * s, high) + 2.0 * s_low + AtanhTail(s, s * s) +

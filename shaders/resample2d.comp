@@ -9,8 +9,9 @@
 // the other dimensions, y, z: coordinates along the two). Specialisation constants: 1 data type, 2
 // whether linear (else the nearest), 3 rank, 4 whether the fractions take 64 bits, 5 whether quads of
 // the result lie in rows, 6 whether they are float32 along the second dimension, which is innermost,
-// has whole quads in the input too and does not shrink (2: and workgroups take whole rows), 7 whether
-// the first dimension is innermost.
+// has whole quads in the input too and does not shrink but to half (2: and workgroups take whole rows),
+// 7 whether the first dimension is innermost, 8 whether the second dimension then doubles (1) or halves
+// (2), where quads always lie the same way between those of the input.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -22,6 +23,7 @@ layout(constant_id = 4) const uint kWide = 0u;
 layout(constant_id = 5) const uint kInRows = 0u;
 layout(constant_id = 6) const uint kStretchesQuads = 0u;
 layout(constant_id = 7) const uint kFirstVaries = 0u;
+layout(constant_id = 8) const uint kRatio = 0u;
 #define STRIDED_RANK kRank
 
 #include "strided.glsl"
@@ -164,9 +166,53 @@ uint Pick(Window window, uint i, uint greatest) {
   return picked;
 }
 
+const uint kDoubles = 1u;
+const uint kHalves = 2u;
+
+// Quad number `quad` of a row, between the rows of the input that begin at `low` and at `high`.
+vec4 LoadBetween(uint quad, uint low, uint high, float share) {
+  vec4 x = uintBitsToFloat(LOAD_QUAD(1, (low >> 2) + quad));
+  if (kLinear == 0u) return x;
+  vec4 mixed = x * (1.0 - share) + uintBitsToFloat(LOAD_QUAD(1, (high >> 2) + quad)) * share;
+  return mix(mixed, x, bvec4(share == 0.0));
+}
+
+// Quads `quad` and `quad` + 1 of the result, where columns double: from quad number `from` of a row
+// of the input.
+void DoubleQuad(uint quad, uint low, uint high, float share, uint from) {
+  vec4 x = LoadBetween(from, low, high, share);
+  vec4 first = x.xxyy;
+  vec4 second = x.zzww;
+  if (kLinear != 0u) {
+    uint last = (P4(kAxes + 1u).w >> 2) - 1u;
+    float left = LoadBetween(max(from, 1u) - 1u, low, high, share).w;
+    float right = LoadBetween(min(from + 1u, last), low, high, share).x;
+    vec4 before = vec4(left, x.yxz) * 0.25;
+    vec4 behind = vec4(x.ywz, right) * 0.25;
+    first = x.xxyy * 0.75 + before;
+    second = x.zzww * 0.75 + behind;
+    first.x = SELECT(from == 0u, x.x, first.x);
+    second.w = SELECT(from == last, x.w, second.w);
+  }
+  STORE_QUAD(2, quad, floatBitsToUint(first))
+  STORE_QUAD(2, quad + 1u, floatBitsToUint(second))
+}
+
+// From column `first` of a row of the result on, where two columns become one.
+vec4 HalveColumns(uint low, uint high, float share, uint first) {
+  vec4 left = LoadBetween(first >> 1, low, high, share);
+  vec4 right = LoadBetween((first >> 1) + 1u, low, high, share);
+  vec4 even = vec4(left.xz, right.xz);
+  return kLinear == 0u ? even : even * 0.5 + vec4(left.yw, right.yw) * 0.5;
+}
+
 // From column `first` of a row of the result on, between the rows of the input that begin at `low` and
 // at `high`.
 void ComputeQuad(uint quad, uint low, uint high, float share, uint first) {
+  if (kRatio == kHalves) {
+    STORE_QUAD(2, quad, floatBitsToUint(HalveColumns(low, high, share, first)))
+    return;
+  }
   uvec4 axis = P4(kAxes + 1u);
   Fraction at = kLinear != 0u ? Between(1u, first) : Nearest(1u, first);
   uint column = kLinear != 0u ? max(at.whole, 1u) - 1u : at.whole;
@@ -206,9 +252,17 @@ void ComputeRows() {
   for (uint row = gl_WorkGroupID.x * stretch; row < end; ++row) {
     uvec2 place = StridedOffsets(row * length.x, kDimensions, P(1)).xy;
     Neighbours first = AlongFirst(place.y);
-    for (uint i = gl_LocalInvocationID.x; i < length.x >> 2; i += gl_WorkGroupSize.x) {
-      ComputeQuad((row * length.x >> 2) + i, place.x + first.low * P(2), place.x + first.high * P(2),
-                  first.share, 4u * i);
+    uint quads = row * length.x >> 2;
+    uint low = place.x + first.low * P(2);
+    uint high = place.x + first.high * P(2);
+    if (kRatio == kDoubles) {
+      for (uint i = gl_LocalInvocationID.x; i < length.x >> 3; i += gl_WorkGroupSize.x) {
+        DoubleQuad(quads + 2u * i, low, high, first.share, i);
+      }
+    } else {
+      for (uint i = gl_LocalInvocationID.x; i < length.x >> 2; i += gl_WorkGroupSize.x) {
+        ComputeQuad(quads + i, low, high, first.share, 4u * i);
+      }
     }
   }
 }
@@ -216,6 +270,13 @@ void ComputeRows() {
 void main() {
   if (kStretchesQuads == 2u) {
     ComputeRows();
+  } else if (kRatio == kDoubles) {
+    GRID_STRIDE_LOOP(eight, P(0) >> 3) {
+      uvec3 place = StridedOffsets(8u * eight, kDimensions, P(1)).xyz;
+      Neighbours first = AlongFirst(place.y);
+      DoubleQuad(2u * eight, place.x + first.low * P(2), place.x + first.high * P(2), first.share,
+                 place.z >> 3);
+    }
   } else if (kStretchesQuads != 0u) {
     GRID_STRIDE_LOOP(quad, P(0) >> 2) {
       uvec3 place = StridedOffsets(4u * quad, kDimensions, P(1)).xyz;

@@ -47,10 +47,13 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
   const uint32_t per_quad = PerQuad(result.data_type());
   const StridedDimension& innermost = dimensions.back();
   const uint32_t second_size = input.shape()[axes[1]];
+  const uint32_t second_result = result.shape()[axes[1]];
+  const bool doubles = uint64_t{second_size} * 2 == second_result;
+  const bool halves = second_size == uint64_t{second_result} * 2;
   const bool stretches_quads = !wide && result.data_type() == webidl::OperandDataType::kFloat32 &&
                                innermost.strides[2] == 1 && strides[axes[1]] == 1 &&
                                second_size % 4 == 0 && innermost.size % 4 == 0 &&
-                               second_size <= innermost.size;
+                               (second_size <= innermost.size || halves);
   // Rows long and many enough for a workgroup each.
   constexpr uint32_t kRowMin = 64;
   constexpr uint64_t kRowsMin = 64;
@@ -63,7 +66,11 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
                          wide,
                          QuadsLieInRows(dimensions, per_quad),
                          static_cast<uint32_t>(stretches_quads) + static_cast<uint32_t>(by_rows),
-                         innermost.strides[1] != 0};
+                         innermost.strides[1] != 0,
+                         !stretches_quads ? 0u
+                         : doubles        ? 1u
+                         : halves         ? 2u
+                                          : 0u};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   AppendDimensions(dimensions, call.parameters);
   if (by_rows) {
