@@ -1,6 +1,7 @@
 // Functions whose built-in forms are too inaccurate for the draft's tolerances: Vulkan allows exp, log
 // and pow errors that grow with the argument, and leaves sin and cos open outside [-pi, pi].
-// Polynomials interpolate at Chebyshev nodes; errors are stated in units of the last place (ULP).
+// Polynomials interpolate at Chebyshev nodes; errors are stated in units of the last place (ULP). Long
+// ones are computed in parts that do not wait for each other.
 //
 // Cases are selected from values that are all computed: the compiler makes a select of ?: between
 // variables, and a branch of anything else, of which llvmpipe runs both sides and masks each variable.
@@ -18,12 +19,10 @@ float ScaleByPowerOf2(float value, int n) {
 
 // e^r - 1 for |r| <= ln(2) / 2.
 float ExpMinus1Reduced(float r) {
-  float q = 1.392625083e-03;
-  q = q * r + 8.363232884e-03;
-  q = q * r + 4.166655421e-02;
-  q = q * r + 1.666657667e-01;
-  q = q * r + 0.5;
-  return r + r * r * q;
+  float square = r * r;
+  float q = 1.392625083e-03 * square + (8.363232884e-03 * r + 4.166655421e-02);
+  q = q * square + (1.666657667e-01 * r + 0.5);
+  return r + square * q;
 }
 
 // x = n * ln(2) + remainder; ln(2) in two parts, the first short enough for an exact product.
@@ -79,10 +78,8 @@ float SplitExponent(float x, out int exponent) {
 
 // 2 * atanh(s) - 2 * s for |s| <= 0.1716 and t = s * s.
 float AtanhTail(float s, float t) {
-  float q = 2.333096405e-01;
-  q = q * t + 2.855080255e-01;
-  q = q * t + 4.000012200e-01;
-  q = q * t + 6.666666655e-01;
+  float q = 2.333096405e-01 * t + 2.855080255e-01;
+  q = q * (t * t) + (4.000012200e-01 * t + 6.666666655e-01);
   return s * t * q;
 }
 
@@ -108,11 +105,10 @@ float LogOnePlus(float x) {
   return Log(u);
 }
 
-// The error of the sum, or of the product, as a second float.
+// The error of the sum, or of the product, as a second float. Of the summands, a is 0 or the greater.
 float SumError(float a, float b, float sum) {
   precise float b_part = sum - a;
-  precise float a_part = sum - b_part;
-  precise float error = (a - a_part) + (b - b_part);
+  precise float error = b - b_part;
   return error;
 }
 float ProductError(float a, float b, float product) {
@@ -149,8 +145,6 @@ float PowPositive(float x, float y) {
   // it adds to the exponent does not leave the range of ExpMinus1Reduced.
   precise float log_high = high + low;
   precise float log_low = low - (log_high - high);
-  // Beyond 2^32 the result is 0, 1 or infinity whatever y is.
-  y = clamp(y, -4294967296.0, 4294967296.0);
   precise float z = y * log_high;
   float z_low = ProductError(y, log_high, z) + y * log_low;
   int n;
@@ -241,15 +235,13 @@ float ErfSmall(float z) {
 float ErfcScaled(float z) {
   float reciprocal = 1.0 / (z + 2.0);
   float u = (z - 2.0) * reciprocal;
-  float q = 6.541615585e-05;
-  q = q * u + 4.194992653e-05;
-  q = q * u - 5.877431831e-04;
-  q = q * u - 8.256047149e-04;
-  q = q * u + 3.060625633e-03;
-  q = q * u + 6.473090500e-03;
-  q = q * u - 2.150536329e-02;
-  q = q * u - 3.644133732e-02;
-  q = q * u + 2.794717550e-01;
+  float square = u * u;
+  float fourth = square * square;
+  float q = 6.541615585e-05 * square + (4.194992653e-05 * u - 5.877431831e-04);
+  q = q * fourth + ((-8.256047149e-04 * u + 3.060625633e-03) * square +
+                    (6.473090500e-03 * u - 2.150536329e-02));
+  q = q * square + (-3.644133732e-02 * u + 2.794717550e-01);
+  // The terms that count most come last, one by one.
   q = q * u - 6.871607304e-01;
   q = q * u + 1.021582723e+00;
   return q * reciprocal;
@@ -269,11 +261,9 @@ float Erf(float x) {
 // e^(z^2) erfc(z) by Abramowitz and Stegun 7.1.26: up to 1.5e-7 off in erf.
 float ErfcScaledOfHandbook(float z) {
   float t = 1.0 / (1.0 + 0.3275911 * z);
-  float q = 1.061405429;
-  q = q * t - 1.453152027;
-  q = q * t + 1.421413741;
-  q = q * t - 0.284496736;
-  q = q * t + 0.254829592;
+  float square = t * t;
+  float q = 1.061405429 * square + (-1.453152027 * t + 1.421413741);
+  q = q * square + (-0.284496736 * t + 0.254829592);
   return q * t;
 }
 
