@@ -116,6 +116,14 @@ TEST(LowerDequantizeLinear, BlocksOfManyElements_MatchReference) {
   ExpectDequantizes(kRanges[1], kHalf, {64, 256}, {64, 8});
   ExpectDequantizes(kRanges[2], kFloat, {64, 256}, {64, 1});
   ExpectDequantizes(kRanges[3], kFloat, {1000}, {1});
+  // Of a quad of the narrower types, of less and of more.
+  for (const Range& range : {kRanges[0], kRanges[1], kRanges[2], kRanges[3]}) {
+    for (uint32_t block : {8u, 16u, 32u, 48u, 64u}) {
+      for (OperandDataType type : {kFloat, kHalf}) {
+        ExpectDequantizes(range, type, {6, 3 * block}, {6, 3});
+      }
+    }
+  }
 }
 
 TEST(LowerDequantizeLinear, BlocksThatDoNotDivide_AreRefused) {

@@ -368,6 +368,27 @@ TEST(LowerArgReduce, InterleavedRows_MatchReference) {
   ExpectArg(OperatorKind::kArgMin, input, 0);
 }
 
+// Rows of whole quads, which workgroups share: few, as many as invocations, and more; with ties,
+// NaN and infinities anywhere.
+TEST(LowerArgReduce, RowsOfQuads_MatchReference) {
+  std::mt19937 random(26);
+  for (uint32_t length : {32u, 36u, 64u, 68u, 132u, 400u}) {
+    for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+      Values values(24 * length);
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = random() % 4;
+        const size_t row = i / length;
+        if (type == kFloat && row % 3 == 1 && random() % 64 == 0) values[i] = kNan;
+        if (type == kFloat && row % 3 == 2 && random() % 64 == 0) values[i] = kInfinity;
+        if (type == kFloat && row % 3 == 2 && random() % 64 == 0) values[i] = -kInfinity;
+      }
+      const HostTensor input = HostTensor::Create(type, {24, length}, values);
+      ExpectArg(OperatorKind::kArgMax, input, 1);
+      ExpectArg(OperatorKind::kArgMin, input, 1, OperandDataType::kInt64);
+    }
+  }
+}
+
 TEST(LowerArgReduce, Int64Result_HasHighWords) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {5, 7}, 23), 1, OperandDataType::kInt64);
   ExpectArg(OperatorKind::kArgMin, RandomTensor(kFloat, {2, 999}, 24), 1, OperandDataType::kInt64);

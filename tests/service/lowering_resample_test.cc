@@ -128,6 +128,10 @@ TEST(LowerResample2d, LargeImages_MatchReference) {
     ExpectResamples(attributes, RandomTensor(kFloat, {2, 3, 30, 52}, 3));
     attributes.sizes = List{33, 64};
     ExpectResamples(attributes, RandomTensor(kFloat, {2, 1, 50, 64}, 4));
+    // Columns that double, and that halve.
+    attributes.sizes = List{60, 72};
+    ExpectResamples(attributes, RandomTensor(kFloat, {2, 3, 30, 36}, 5));
+    ExpectResamples(attributes, RandomTensor(kFloat, {2, 1, 50, 144}, 6));
   }
 }
 
@@ -144,6 +148,19 @@ TEST(LowerResample2d, RowsOfQuads_MatchReference) {
     ExpectResamples(swapped, RandomTensor(kFloat, {1, 3, 5, 8}, 4));
     Resample2dAttributes outer{.mode = mode, .sizes = List{6, 10}, .axes = List{1, 2}};
     ExpectResamples(outer, RandomTensor(kFloat, {2, 3, 5, 8}, 5));
+  }
+}
+
+TEST(LowerResample2d, DoubledAndHalvedColumns_MatchReference) {
+  for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
+    for (uint32_t columns : {4u, 8u, 12u, 32u}) {
+      for (uint32_t rows : {2u, 3u, 5u, 9u}) {
+        Resample2dAttributes doubled{.mode = mode, .sizes = List{rows, 2 * columns}};
+        ExpectResamples(doubled, RandomTensor(kFloat, {2, 3, 5, columns}, rows));
+        Resample2dAttributes halved{.mode = mode, .sizes = List{rows, columns}};
+        ExpectResamples(halved, RandomTensor(kFloat, {2, 3, 5, 2 * columns}, columns));
+      }
+    }
   }
 }
 
@@ -166,6 +183,10 @@ TEST(LowerResample2d, InfiniteNeighbour_StaysOutWithoutAShare) {
   attributes.sizes = List{1, 4};
   EXPECT_EQ(RunOne(OperatorKind::kResample2d, {input}, attributes).Values(),
             (Values{1, -infinity, 2, infinity}));
+
+  attributes.sizes = List{1, 8};
+  EXPECT_EQ(RunOne(OperatorKind::kResample2d, {input}, attributes).Values(),
+            (Values{1, -infinity, -infinity, -infinity, -infinity, infinity, infinity, infinity}));
 }
 
 TEST(LowerResample2d, RepeatedAxes_AreRefused) {

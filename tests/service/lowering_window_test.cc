@@ -546,6 +546,31 @@ TEST(LowerPool2d, RandomOptions_MatchReference) {
   }
 }
 
+// Lines of whole quads, from which four windows at once are taken: with and without padding, that
+// begins and ends anywhere in a quad, and results that are whole quads or not.
+TEST(LowerPool2d, FoursOfWindows_MatchReference) {
+  std::mt19937 random(7);
+  for (uint32_t turn = 0; turn < 24; ++turn) {
+    Pool2dAttributes attributes;
+    attributes.window_dimensions = List{Pick(random, 1, 4), Pick(random, 2, 4)};
+    attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 4)};
+    attributes.dilations = List{Pick(random, 1, 2), 1};
+    if (turn % 4 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 6), Pick(random, 0, 6)};
+    }
+    const uint32_t columns = 4 * Pick(random, 2, 9);
+    ExpectPools(kPools[turn % 3], attributes, kFloat,
+                {Pick(random, 1, 2), Pick(random, 1, 3), Pick(random, 8, 11), columns}, turn);
+  }
+  for (OperandDataType type : {OperandDataType::kInt32, OperandDataType::kUint32}) {
+    Pool2dAttributes attributes{.window_dimensions = List{2, 3}, .strides = List{2, 2}};
+    ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 6, 20}, 90);
+    attributes.padding = List{1, 1, 1, 1};
+    ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 6, 16}, 91);
+  }
+}
+
 TEST(LowerPool2d, ManyTaps_MatchReference) {
   for (OperatorKind kind : kPools) {
     for (OperandDataType type : {kFloat, kHalf}) {
