@@ -228,10 +228,8 @@ void Connection::ReleaseRead(ReadTarget target) {
 }
 
 void Connection::ReadUntil(int descriptor) {
-  // Where it is taken, the I/O thread reads just now.
-  std::unique_lock reading(read_mutex_, std::try_to_lock);
-  const bool reads =
-      reading && !ended() && unhandled_bytes_.load() <= options_.completion_bytes_max;
+  std::lock_guard reading(read_mutex_);  // The I/O thread holds it while it handles bytes.
+  const bool reads = !ended() && unhandled_bytes_.load() <= options_.completion_bytes_max;
   if (reads) WatchReads(false);
   std::array<pollfd, 2> entries = {{
       {.fd = descriptor, .events = POLLIN, .revents = 0},
