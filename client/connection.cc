@@ -229,7 +229,7 @@ void Connection::ReleaseRead(ReadTarget target) {
 
 void Connection::ReadUntil(int descriptor) {
   std::lock_guard reading(read_mutex_);  // The I/O thread holds it while it handles bytes.
-  const bool reads = !ended() && unhandled_bytes_.load() <= options_.completion_bytes_max;
+  const bool reads = !read_ended_ && unhandled_bytes_.load() <= options_.completion_bytes_max;
   if (reads) WatchReads(false);
   std::array<pollfd, 2> entries = {{
       {.fd = descriptor, .events = POLLIN, .revents = 0},
@@ -238,11 +238,8 @@ void Connection::ReadUntil(int descriptor) {
   while (true) {
     if (poll(entries.data(), entries.size(), -1) < 0) continue;
     if (entries[0].revents != 0) break;
-    std::string reason;
-    if (entries[1].revents == 0 || ReadOnce(&reason)) continue;
-    // The I/O thread tells.
-    entries[1].fd = -1;
-    End(reason);
+    if (entries[1].revents != 0) HandleReadable();
+    if (read_ended_) entries[1].fd = -1;
   }
   if (reads) WatchReads(true);
 }
@@ -315,8 +312,7 @@ void Connection::Run() {
     if (entries[2].revents != 0) writer_.Flush();
     if (entries[1].revents == 0) continue;
     // Where it is taken, the ML's thread reads.
-    std::unique_lock reading(read_mutex_, std::try_to_lock);
-    if (reading && !ReadOnce(&reason)) break;
+    if (std::unique_lock reading(read_mutex_, std::try_to_lock); reading) HandleReadable();
   }
   channel_->Close();
   {
@@ -328,6 +324,13 @@ void Connection::Run() {
   // Before the event, so that whoever hears of it finds the connection ended.
   ended_.store(true, std::memory_order_release);
   events_.on_end(reason);
+}
+
+void Connection::HandleReadable() {
+  std::string reason;
+  if (read_ended_ || ReadOnce(&reason)) return;
+  read_ended_ = true;
+  End(reason);
 }
 
 bool Connection::ReadOnce(std::string* reason) {

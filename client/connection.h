@@ -109,6 +109,8 @@ class Connection {
   void Run();
   // Whether the I/O thread hears of what there is to read.
   void WatchReads(bool watch);
+  // Handles what has come, and ends the connection where that says so. By who holds read_mutex_.
+  void HandleReadable();
   // False: the connection has come to its end, and `reason` says why.
   bool ReadOnce(std::string* reason);
   bool HandleFrame(std::span<const std::byte> frame, std::string* reason);
@@ -122,7 +124,8 @@ class Connection {
   const Events events_;
   std::unique_ptr<webnnd::ipc::Channel> channel_;
   std::mutex read_mutex_;            // Held by whoever reads.
-  webnnd::ipc::FrameReader reader_;  // Guarded by read_mutex_.
+  webnnd::ipc::FrameReader reader_;  // These two are guarded by read_mutex_.
+  bool read_ended_ = false;
   webnnd::ipc::FrameWriter writer_;
   webnnd::UniqueFd wake_;
   // An epoll instance of the channel's read descriptor alone: taking it off there does not wake the
