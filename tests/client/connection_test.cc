@@ -398,6 +398,24 @@ TEST_F(ConnectionTest, EndWhileSomebodyWaits_IsTold) {
   connection_->ReadUntil(signal_.get());
 }
 
+// Whichever thread reads which part of the end.
+TEST_F(ConnectionTest, GoodbyeAsAWaitBegins_IsTheReason) {
+  for (int i = 0; i < 200; ++i) {
+    end_.reset();
+    signal_ = webnnd::UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    Start();
+    std::thread goes([&] {
+      service_.Send(ipc::Goodbye{"enough"});
+      service_.Close();
+    });
+    connection_->ReadUntil(signal_.get());
+    EXPECT_EQ(AwaitEnd(), "enough");
+    goes.join();
+    connection_ = nullptr;
+    if (HasFailure()) return;
+  }
+}
+
 TEST_F(ConnectionTest, MalformedReplyWhileSomebodyWaits_EndsTheConnection) {
   Start();
   ReadWhat([&] { service_.SendBytes(std::vector<std::byte>(64, std::byte{0xff})); });
