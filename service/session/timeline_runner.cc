@@ -389,9 +389,28 @@ Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data)
   return {};
 }
 
+namespace {
+
+// Weights, and their scales, are many.
+bool AreLookedAt(const webidl::OperandDescriptor& constant) {
+  if (constant.byte_length() <= limits::kInlinePayloadBytesMax) return true;
+  switch (constant.data_type()) {
+    case webidl::OperandDataType::kInt32:
+    case webidl::OperandDataType::kUint32:
+    case webidl::OperandDataType::kInt64:
+    case webidl::OperandDataType::kUint64:
+    case webidl::OperandDataType::kUint8:
+      return constant.element_count() <= limits::kConstantValuesBytesMax / sizeof(int64_t);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Status TimelineRunner::KeepValues(TensorObject& constant, PayloadSource& data) {
   const uint64_t bytes = constant.descriptor.byte_length();
-  if (bytes > limits::kConstantValuesBytesMax || data.length() != bytes) return {};
+  if (!AreLookedAt(constant.descriptor) || data.length() != bytes) return {};
   struct Accounted {
     Budget::Reservation reservation;
     std::shared_ptr<const std::vector<std::byte>> bytes;

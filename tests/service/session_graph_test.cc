@@ -229,68 +229,74 @@ TEST_F(SessionGraphTest, ConstantWhoseFileIsCutAfterwards_IsRefused) {
 // Equal constants become one where passes see their values: two operators on them are one then.
 class ConstantValuesTest : public SessionGraphTest {
  protected:
-  // So many floats as the constant `operand`, with shape [count / 4, 4].
-  using AddValues =
-      std::function<void(Handle builder, uint32_t operand, const std::vector<float>& values)>;
+  using Values = std::vector<int32_t>;
+  // Makes them the constant `operand`.
+  using AddValues = std::function<void(Handle builder, uint32_t operand, const Values& values)>;
 
-  static ipc::WireDescriptor Rows(size_t count) {
-    return ipc::Describe(webidl::OperandDataType::kFloat32, {static_cast<uint32_t>(count / 4), 4});
+  static ipc::WireDescriptor Integers(const Values& values) {
+    return ipc::Describe(webidl::OperandDataType::kInt32, {static_cast<uint32_t>(values.size())});
   }
-  static std::vector<float> Ramp(size_t count, float last) {
-    std::vector<float> values(count);
-    std::iota(values.begin(), values.end(), 1.f);
+  static Values Ramp(size_t count, int32_t last) {
+    Values values(count);
+    std::iota(values.begin(), values.end(), 0);
     values.back() = last;
     return values;
   }
-  static ipc::Payload InFile(const std::vector<float>& values) {
-    return ipc::FilePayload{TemporaryFile(values), 0, values.size() * sizeof(float)};
+  // Files are of bytes, whatever they stand for.
+  static ipc::Payload InFile(const Values& values) {
+    std::vector<float> words(values.size());
+    std::memcpy(words.data(), values.data(), values.size() * sizeof(int32_t));
+    return ipc::FilePayload{TemporaryFile(words), 0, values.size() * sizeof(int32_t)};
   }
-  // Kernels of softmax(x + values) and softmax(x + others).
-  uint32_t CountKernels(const AddValues& add, const std::vector<float>& values,
-                        const std::vector<float>& others) {
-    Handle builder = peer().MakeBuilder();
-    add(builder, 3, values);
-    add(builder, 4, others);
-    auto softmax = [](uint32_t operand, uint32_t result) {
-      return webidl::Operator{
-          OperatorKind::kSoftmax, {operand}, {result}, "", webidl::SoftmaxAttributes{1}};
-    };
-    peer().AddOperators(builder, {Add(1, 3, 5), Add(1, 4, 6), softmax(5, 7), softmax(6, 8)});
+  // Kernels of an operator on each of the constants 3 and 4.
+  uint32_t CountKernels(Handle builder, OperatorKind kind, std::vector<uint32_t> inputs,
+                        std::vector<uint32_t> first, std::vector<uint32_t> second,
+                        const webidl::OperatorAttributes& attributes) {
+    peer().AddOperators(builder, {{kind, std::move(first), {7}, "", attributes},
+                                  {kind, std::move(second), {8}, "", attributes}});
     Handle graph = peer().NewHandle();
-    peer().Send(ipc::Build{builder, graph, {1}, {{"y", 7}, {"z", 8}}});
+    peer().Send(ipc::Build{builder, graph, std::move(inputs), {{"y", 7}, {"z", 8}}});
     auto built = peer().client().Expect<ipc::GraphBuilt>();
     EXPECT_FALSE(built.error.has_value()) << built.error->ToString();
     peer().Send(ipc::DestroyGraph{graph});
     return built.kernel_count;
   }
+  uint32_t CountKernels(const AddValues& add, const Values& values, const Values& others) {
+    Handle builder = peer().MakeBuilder();
+    add(builder, 3, values);
+    add(builder, 4, others);
+    return CountKernels(builder, OperatorKind::kGather, {1}, {1, 3}, {1, 4},
+                        webidl::GatherAttributes{});
+  }
   void ExpectSeen(const AddValues& add, size_t count) {
-    const uint32_t apart = CountKernels(add, Ramp(count, -1), Ramp(count, -2));
-    EXPECT_EQ(CountKernels(add, Ramp(count, -1), Ramp(count, -1)) * 2, apart);
+    EXPECT_EQ(CountKernels(add, Ramp(count, 1), Ramp(count, 2)), 2u);
+    EXPECT_EQ(CountKernels(add, Ramp(count, 1), Ramp(count, 1)), 1u);
   }
   void ExpectUnseen(const AddValues& add, size_t count) {
-    const uint32_t apart = CountKernels(add, Ramp(count, -1), Ramp(count, -2));
-    EXPECT_EQ(CountKernels(add, Ramp(count, -1), Ramp(count, -1)), apart);
+    EXPECT_EQ(CountKernels(add, Ramp(count, 1), Ramp(count, 1)), 2u);
   }
 
-  const AddValues from_file_ = [this](Handle builder, uint32_t operand, const auto& values) {
-    peer().Send(ipc::AddConstant{builder, operand, Rows(values.size()), InFile(values)});
+  const AddValues from_file_ = [this](Handle builder, uint32_t operand, const Values& values) {
+    peer().Send(ipc::AddConstant{builder, operand, Integers(values), InFile(values)});
   };
-  static constexpr size_t kCountMax = limits::kConstantValuesBytesMax / sizeof(float);
+  static constexpr size_t kCountMax = limits::kConstantValuesBytesMax / sizeof(int64_t);
 };
 
 TEST_F(ConstantValuesTest, AreSeenHoweverTheyCome) {
   ExpectSeen(
-      [&](Handle builder, uint32_t operand, const auto& values) {
-        peer().Send(
-            ipc::AddConstant{builder, operand, Rows(values.size()), ipc::InlineFloats(values)});
+      [&](Handle builder, uint32_t operand, const Values& values) {
+        std::vector<std::byte> bytes(values.size() * sizeof(int32_t));
+        std::memcpy(bytes.data(), values.data(), bytes.size());
+        peer().Send(ipc::AddConstant{builder, operand, Integers(values),
+                                     ipc::InlinePayload{std::move(bytes)}});
       },
       64);
   uint64_t sequence = 0;
   ExpectSeen(
-      [&](Handle builder, uint32_t operand, const auto& values) {
-        const uint64_t bytes = values.size() * sizeof(float);
+      [&](Handle builder, uint32_t operand, const Values& values) {
+        const uint64_t bytes = values.size() * sizeof(int32_t);
         std::memcpy(peer().client().up().data(), values.data(), bytes);
-        peer().Send(ipc::AddConstant{builder, operand, Rows(values.size()),
+        peer().Send(ipc::AddConstant{builder, operand, Integers(values),
                                      ipc::ArenaPayload{0, bytes, ++sequence}});
         // From here on the bytes are the client's again.
         EXPECT_EQ(peer().client().Expect<ipc::Acknowledge>().sequence, sequence);
@@ -299,10 +305,10 @@ TEST_F(ConstantValuesTest, AreSeenHoweverTheyCome) {
       2048);
   ExpectSeen(from_file_, 2048);
   ExpectSeen(
-      [&](Handle builder, uint32_t operand, const auto& values) {
+      [&](Handle builder, uint32_t operand, const Values& values) {
         Handle tensor = peer().NewHandle();
-        peer().Send(ipc::CreateConstantTensor{peer().context(), tensor, Rows(values.size()),
-                                              InFile(values)});
+        peer().Send(
+            ipc::CreateConstantTensor{peer().context(), tensor, Integers(values), InFile(values)});
         EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
         peer().Send(ipc::AddConstantTensor{builder, operand, tensor});
       },
@@ -311,16 +317,33 @@ TEST_F(ConstantValuesTest, AreSeenHoweverTheyCome) {
 
 TEST_F(ConstantValuesTest, OfLargeConstants_AreNotKept) {
   ExpectSeen(from_file_, kCountMax);
-  ExpectUnseen(from_file_, kCountMax + 4);
+  ExpectUnseen(from_file_, kCountMax + 1);
+}
+
+// Weights are many.
+TEST_F(ConstantValuesTest, OfFloats_AreKeptWhereTheyAreFew) {
+  auto kernels = [&](uint32_t rows) {
+    Handle builder = peer().MakeBuilder();
+    const std::vector<float> values(rows * 4, 0.5f);
+    for (uint32_t operand : {3u, 4u}) {
+      peer().Send(ipc::AddConstant{
+          builder, operand, ipc::Describe(webidl::OperandDataType::kFloat32, {rows, 4}),
+          ipc::FilePayload{TemporaryFile(values), 0, values.size() * sizeof(float)}});
+    }
+    return CountKernels(builder, OperatorKind::kPrelu, {1}, {1, 3}, {1, 4}, webidl::NoAttributes{});
+  };
+  const uint32_t rows_max = limits::kInlinePayloadBytesMax / (4 * sizeof(float));
+  const uint32_t seen = kernels(rows_max);
+  EXPECT_EQ(kernels(rows_max + 1), seen * 2);
 }
 
 TEST_F(ConstantValuesTest, OverWhatASessionKeeps_AreDoneWithout) {
-  const std::vector<float> values = Ramp(kCountMax, -1);
+  const Values values = Ramp(kCountMax, 1);
   std::vector<Handle> tensors;
   for (uint64_t bytes = 0; bytes < limits::kConstantValuesBytesPerSessionMax;
-       bytes += limits::kConstantValuesBytesMax) {
+       bytes += values.size() * sizeof(int32_t)) {
     tensors.push_back(peer().NewHandle());
-    peer().Send(ipc::CreateConstantTensor{peer().context(), tensors.back(), Rows(values.size()),
+    peer().Send(ipc::CreateConstantTensor{peer().context(), tensors.back(), Integers(values),
                                           InFile(values)});
     EXPECT_FALSE(peer().client().Expect<ipc::TensorCreated>().error.has_value());
   }
