@@ -105,7 +105,8 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
   const ValueId queries = node.operands[0];
   const ValueId keys = node.operands[1];
   const ValueId start = node.operands[3];
-  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  // A copy: descriptors of the graph move when a temporary is added.
+  const OperandDescriptor result = builder.descriptor(node.results[0]);
   const bool is_half = IsHalf(result);
   const auto type = static_cast<uint32_t>(result.data_type());
   const auto rows = NarrowCast<uint32_t>(result.element_count() /
