@@ -80,16 +80,21 @@ TEST(WorkQueue, ShortTasks_RunOnTheThreadWhereNotHere) {
 }
 
 TEST(WorkQueue, LongTaskAmongShortOnes_SendsAllToTheThread) {
+  std::promise<void> all_posted;  // Else the thread may be done before the last one comes.
   std::promise<void> done;
   std::vector<std::thread::id> ran;
   WorkQueue queue("test");
   auto note = [&] { ran.push_back(std::this_thread::get_id()); };
   queue.PostShort(note);
-  queue.Post(note);
+  queue.Post([&] {
+    all_posted.get_future().wait();
+    note();
+  });
   queue.PostShort([&] {
     note();
     done.set_value();
   });
+  all_posted.set_value();
   queue.RunShort(/*here=*/true);
   done.get_future().wait();
   ASSERT_EQ(ran.size(), 3u);
