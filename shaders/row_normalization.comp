@@ -29,6 +29,44 @@ DECLARE_LOAD_FOURS(3)
 float Add(float a, float b) { return a + b; }
 WORKGROUP_FOLD(FoldSum, float, Add)
 
+// Of some elements, their number, mean and sum of squares around it, component by component; all less
+// a shift.
+struct Moments {
+  float count;
+  vec4 mean;
+  vec4 squares;
+};
+
+// Adds kFoursAtOnce fours, `step` apart. Squares around the mean of few, so that a large mean takes
+// nothing from them.
+void AddFours(inout Moments moments, uint first, uint step, float shift) {
+  const float added = float(kFoursAtOnce);
+  vec4 x[kFoursAtOnce];
+  vec4 mean = vec4(0.0);
+  [[unroll]] for (uint i = 0u; i < kFoursAtOnce; ++i) {
+    x[i] = LoadFours1(kType, first + i * step) - shift;
+    mean += x[i];
+  }
+  mean *= 1.0 / added;
+  [[unroll]] for (uint i = 0u; i < kFoursAtOnce; ++i) {
+    vec4 distance = x[i] - mean;
+    moments.squares += distance * distance;
+  }
+  float part = added / (moments.count + added);
+  vec4 distance = mean - moments.mean;
+  moments.squares += distance * distance * (moments.count * part);
+  moments.mean += distance * part;
+  moments.count += added;
+}
+
+void AddFour(inout Moments moments, uint i, float shift) {
+  vec4 distance = LoadFours1(kType, i) - shift - moments.mean;
+  float part = 1.0 / (moments.count + 1.0);
+  moments.squares += distance * distance * (moments.count * part);
+  moments.mean += distance * part;
+  moments.count += 1.0;
+}
+
 void ComputeRow(uint row) {
   uint count = P(1);
   uint base = row * count;
@@ -36,27 +74,18 @@ void ComputeRow(uint row) {
   uint step = gl_WorkGroupSize.x;
   float elements = 4.0 * float(count);
 
-  vec4 sums = vec4(0.0);
-#define ADD(i) sums += LoadFours1(kType, base + (i));
-  FOURS_LOOP(first, count, step, ADD)
-#undef ADD
-  float mean = FoldSum(SumOfFour(sums)) / elements;
-
-  // Around the mean, so that a large one takes nothing from the variance.
-  sums = vec4(0.0);
-  vec4 squares = vec4(0.0);
-#define ADD(i)                                        \
-  {                                                   \
-    vec4 x = LoadFours1(kType, base + (i)) - mean;  \
-    sums += x;                                        \
-    squares += x * x;                                 \
+  // An element, so that sums are about as small as the elements differ.
+  float shift = LOAD(1, kType, 4u * base);
+  Moments moments = Moments(0.0, vec4(0.0), vec4(0.0));
+  uint next = first;
+  for (; next + (kFoursAtOnce - 1u) * step < count; next += kFoursAtOnce * step) {
+    AddFours(moments, base + next, step, shift);
   }
-  FOURS_LOOP(first, count, step, ADD)
-#undef ADD
-  // What rounding took from the mean.
-  float error = FoldSum(SumOfFour(sums)) / elements;
-  float variance = FoldSum(SumOfFour(squares)) / elements - error * error;
-  mean += error;
+  for (; next < count; next += step) AddFour(moments, base + next, shift);
+  float mean = FoldSum(moments.count * SumOfFour(moments.mean)) / elements;
+  vec4 distance = moments.mean - mean;
+  vec4 squares = moments.squares + moments.count * distance * distance;
+  float variance = FoldSum(SumOfFour(squares)) / elements;
 
   float factor = 1.0 / sqrt(variance + uintBitsToFloat(P(2)));
   float row_bias = 0.0;
@@ -68,7 +97,7 @@ void ComputeRow(uint row) {
   }
 #define NORMALIZE(i)                                                                       \
   {                                                                                        \
-    vec4 x = (LoadFours1(kType, base + (i)) - mean) * factor;                            \
+    vec4 x = (LoadFours1(kType, base + (i)) - shift - mean) * factor;                      \
     if (kAffineAlongRow == 0u) {                                                           \
       x += row_bias;                                                                       \
     } else {                                                                               \

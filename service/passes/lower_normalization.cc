@@ -70,8 +70,8 @@ bool AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_aff
   }
   reduced = Coalesce(reduced);
   const uint32_t length = reduced.back().size;
-  // Three passes by fours, of which an iteration takes four (FOURS_LOOP of shaders/fours.glsl).
-  constexpr uint64_t kLengthMax = kInvocationIterationsMax * kLocalSizeMin * 16 / 3;
+  // Two passes by fours, of which an iteration takes four (kFoursAtOnce of shaders/fours.glsl).
+  constexpr uint64_t kLengthMax = kInvocationIterationsMax * kLocalSizeMin * 16 / 2;
   if (reduced.size() != 1 || reduced[0].strides[0] != 1 || length % 4 != 0 || length < 32 ||
       length > kLengthMax) {
     return false;
