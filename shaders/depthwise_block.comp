@@ -24,6 +24,9 @@ struct Weights {
   float of[TAPS][TAPS];
 };
 
+// The loads that a filter takes from anywhere, if its weights lie together: none is beyond it.
+const uint kFilterQuads = (TAPS * TAPS + 6u) / 4u;
+
 // From column `first` on of the row that begins at `from`; 0 before the first column, from which it
 // wraps, and behind the last one.
 Line LoadLine(uint from, uint first, bool inside) {
@@ -47,7 +50,27 @@ Line LoadLine(uint from, uint first, bool inside) {
   return line;
 }
 
+Weights LoadFilter(uint at) {
+  float elements[4u * kFilterQuads];
+  [[unroll]] for (uint q = 0u; q < kFilterQuads; ++q) {
+    vec4 four = LOAD_FOUR(2, 4u * ((at >> 2) + q));
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = four[i];
+  }
+  bool by_two = (at & 2u) != 0u;
+  float moved[TAPS * TAPS + 1u];
+  [[unroll]] for (uint i = 0u; i <= TAPS * TAPS; ++i) {
+    moved[i] = by_two ? elements[min(i + 2u, 4u * kFilterQuads - 1u)] : elements[i];
+  }
+  bool by_one = (at & 1u) != 0u;
+  Weights weights;
+  [[unroll]] for (uint i = 0u; i < TAPS * TAPS; ++i) {
+    weights.of[i / TAPS][i % TAPS] = by_one ? moved[i + 1u] : moved[i];
+  }
+  return weights;
+}
+
 Weights LoadWeights(uint channel) {
+  if (kFilterByFour != 0u) return LoadFilter(channel * TAPS * TAPS);
   uvec3 strides = P4(5).xyz;
   Weights weights;
   [[unroll]] for (uint y = 0u; y < TAPS; ++y) {

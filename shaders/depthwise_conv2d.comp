@@ -10,8 +10,9 @@
 // 4 {input strides: batch, channel, row, column}; 5 {filter strides: channel, row, column}; from 6
 // on the height and from 9 on the width (window.glsl). Specialisation constants: 1 data type,
 // 2 whether channels come last (a line is then a multiple of four), 3 whether there is a bias,
-// 4 whether a line is a multiple of four, 5 whether the filter's channels lie together,
-// 6 whether there is a residual, 7 the activation (epilogue.glsl).
+// 4 whether a line is a multiple of four, 5 whether the filter's channels lie together or, where
+// columns are neighbours, the weights of a channel do, 6 whether there is a residual, 7 the activation
+// (epilogue.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"

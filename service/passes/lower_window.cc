@@ -377,14 +377,14 @@ std::optional<DepthwiseBlock> FindDepthwiseBlock(const Convolution& convolution)
   }
   using Block = DepthwiseBlock;
   if (convolution.layout == InputOperandLayout::kNhwc) {
-    if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwisePixels3, 2, 4};
-    if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwisePixels3Step2, 2, 2};
+    if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwisePixels3, 7, 4};
+    if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwisePixels3Step2, 4, 4};
     return std::nullopt;
   }
-  if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwiseBlock3, 4, 4};
-  if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwiseBlock3Step2, 4, 4};
-  if (width.window == 5 && step == 1) return Block{ShaderId::kDepthwiseBlock5, 4, 4};
-  if (width.window == 5 && step == 2) return Block{ShaderId::kDepthwiseBlock5Step2, 4, 4};
+  if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwiseBlock3, 7, 4};
+  if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwiseBlock3Step2, 7, 4};
+  if (width.window == 5 && step == 1) return Block{ShaderId::kDepthwiseBlock5, 7, 4};
+  if (width.window == 5 && step == 2) return Block{ShaderId::kDepthwiseBlock5Step2, 7, 4};
   return std::nullopt;
 }
 
@@ -415,6 +415,11 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
       channels_last ? uint64_t{output.batch} * across : uint64_t{output.batch} * output.channel;
   const uint64_t units = images * down * fours;
 
+  const uint32_t taps_of_row = convolution.width.window;
+  const bool taps_together = convolution.filter_column == 1 &&
+                             convolution.filter_row == taps_of_row &&
+                             convolution.filter_group == taps_of_row * convolution.height.window;
+
   LoweredCall call;
   call.shader = block ? block->shader : ShaderId::kDepthwiseConv2d;
   // Taps lie a multiple of four apart where channels are what lies together.
@@ -422,7 +427,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                          channels_last,
                          has_bias,
                          line % 4 == 0,
-                         channels_last && convolution.filter_group == 1,
+                         channels_last ? convolution.filter_group == 1 : taps_together,
                          residual != kNoValue,
                          ActivationConstant(activation)};
   // The module declares all slots, so something must be bound there.
