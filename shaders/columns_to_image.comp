@@ -14,7 +14,14 @@
 // on the dimensions of the result (strided.glsl; x: row, y: column, z: offset in slot 1, w: channel).
 // Specialisation constants: 1 data type, 2 whether there is a bias, 3 rank, 4 whether quads of the
 // result lie in rows, 5 and 6 the most taps on one element, down and across, where they are few (else
-// 0), 7 whether there is a residual, 8 the activation (epilogue.glsl), 9 whether quads lie across.
+// 0), 7 whether there is a residual, 8 the activation (epilogue.glsl), 9 whether quads lie across, 10 to
+// 12 taps, stride and padding of the width, where an invocation computes a strip.
+//
+// A strip is the columns of the result that begin with four positions of the input: a stride of quads.
+// Each tap adds four neighbours of its row of slot 1 to them. Taps are not dilated, and lines of the
+// input and of the result are whole quads. Then parameter 0 counts strips, the innermost dimension is
+// those of a line (y: position of the first), and in place of the most taps on one element across stand
+// the columns of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -27,13 +34,18 @@ layout(constant_id = 5) const uint kRowTurns = 0u;
 layout(constant_id = 6) const uint kColumnTurns = 0u;
 layout(constant_id = 7) const uint kHasResidual = 0u;
 layout(constant_id = 9) const uint kAcross = 0u;
+layout(constant_id = 10) const uint kStripTaps = 0u;
+layout(constant_id = 11) const uint kStripStep = 1u;
+layout(constant_id = 12) const uint kStripPadding = 0u;
 #define STRIDED_RANK kRank
 
 #include "strided.glsl"
 #define EPILOGUE_CONSTANT 8
 #include "epilogue.glsl"
+#include "fours.glsl"
 
 READ_SLOT(1)
+READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 READ_SLOT(3)
 READ_SLOT(4)
@@ -113,4 +125,77 @@ uvec2 ComputeElement(Place place, uint e, uint k) {
   return Encode(Activate(sum), kType);
 }
 
-void main() { STORE_QUADS(2, kType, P(0), Place, Prepare, ComputeElement) }
+// kStripTapsMax and kStripStepMax of service/passes/lower_window.cc.
+const uint kStripTapsMax = 16u;
+const uint kStripStepMax = 4u;
+
+// Positions first to first + 3 of the line of slot 1 that begins at `from`; 0 beyond its ends. `first`
+// is a multiple of 4, and `distance` from it a constant.
+vec4 LoadPositions(uint from, uint first, int distance, bool counts) {
+  const uint width = P4(kWidth).x;
+  const int moved = distance >> 2;
+  const uint shift = uint(distance) & 3u;
+  const int last = int(width >> 2) - 1;
+  const int four = int(first >> 2) + moved;
+  vec4 low = uintBitsToFloat(LOAD_QUAD(1, (from >> 2) + uint(clamp(four, 0, last))));
+  vec4 high = low;
+  if (shift != 0u) high = uintBitsToFloat(LOAD_QUAD(1, (from >> 2) + uint(clamp(four + 1, 0, last))));
+  float eight[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+  const uint inside_to = counts ? width : 0u;
+  vec4 result;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    bool inside = first + uint(distance) + i < inside_to;
+    float x = eight[shift + i];
+    result[i] = inside ? x : 0.0;
+  }
+  return result;
+}
+
+void ComputeStrip(uint strip) {
+  const uint rank = kRank == 0u ? P(1) : kRank;
+  uvec4 at = StridedOffsets(strip, kDimensions, P(1));
+  uint line = Divide(strip, P4(kDimensions + 2u * (rank - 1u)).xyz);
+  Taps rows = TapsOnto(kHeight, at.x);
+  uvec4 height = P4(kHeight);
+  uvec4 step = P4(kHeight + 1u);
+  const uint turns = kRowTurns != 0u ? kRowTurns : P4(kHeight + 3u).w;
+  vec4 sums[kStripStepMax];  // [column modulo step][position]
+  [[unroll]] for (uint i = 0u; i < kStripStepMax; ++i) {
+    sums[i] = vec4(kHasBias != 0u ? LOAD(3, kType, at.w) : 0.0);
+  }
+  for (uint i = 0u; i < turns; ++i) {
+    uint tap = rows.first + i * step.x;
+    uint position = rows.position - i * step.w;
+    bool counts = tap < height.y && position < height.x;
+    uint from = counts ? at.z + tap * P(2) + position * P4(kWidth).x : 0u;
+    [[unroll]] for (uint t = 0u; t < kStripTapsMax; ++t) {
+      if (t >= kStripTaps) break;
+      const uint phase = (t + (kStripStep - 1u) * kStripPadding) % kStripStep;
+      const int distance = (int(phase + kStripPadding) - int(t)) / int(kStripStep);
+      sums[phase] += LoadPositions(from + t * P(3), at.y, distance, counts);
+    }
+  }
+  const uint columns = P4(kWidth + 3u).w;
+  [[unroll]] for (uint q = 0u; q < kStripStepMax; ++q) {
+    if (q >= kStripStep) break;
+    uint column = kStripStep * at.y + 4u * q;
+    uint e = line * columns + column;
+    if (column < columns) {
+      vec4 values;
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        values[i] = sums[(4u * q + i) % kStripStep][(4u * q + i) / kStripStep];
+        if (kHasResidual != 0u) values[i] += LOAD(4, kType, e + i);
+        values[i] = Activate(values[i]);
+      }
+      STORE_FOURS(2, kType, e >> 2, values)
+    }
+  }
+}
+
+void main() {
+  if (kStripTaps != 0u) {
+    GRID_STRIDE_LOOP(strip, P(0)) ComputeStrip(strip);
+  } else {
+    STORE_QUADS(2, kType, P(0), Place, Prepare, ComputeElement)
+  }
+}

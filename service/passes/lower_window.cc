@@ -556,6 +556,17 @@ void AppendMeeting(const Axis& axis, const Meeting& meeting, std::vector<uint32_
   append(axis.stride, meeting.turns);
 }
 
+// Whether columns_to_image.comp computes strips of the result.
+bool TakesStrips(const Convolution& convolution) {
+  // Its kStripTapsMax and kStripStepMax.
+  constexpr uint32_t kTapsMax = 16;
+  constexpr uint32_t kStepMax = 4;
+  const Axis& width = convolution.width;
+  return convolution.layout == InputOperandLayout::kNchw && width.dilation == 1 &&
+         width.window <= kTapsMax && width.padding < kTapsMax && width.stride <= kStepMax &&
+         width.input % 4 == 0 && width.output % 4 == 0;
+}
+
 // Adds what falls on each element of the result, from `columns` on.
 void AddColumnsToImageCall(const Convolution& convolution, const ColumnsProduct& columns,
                            ValueId source, const Node& node, LoweringBuilder& builder) {
@@ -571,10 +582,18 @@ void AddColumnsToImageCall(const Convolution& convolution, const ColumnsProduct&
   StridedDimension channel{convolution.output_channels, {0, 0, columns.channel_rows * pixels, 1}};
   StridedDimension row{output.row, {1, 0, 0, 0}};
   StridedDimension column{output.column, {0, 1, 0, 0}};
-  const std::vector<StridedDimension> dimensions =
+  std::vector<StridedDimension> dimensions =
       convolution.layout == InputOperandLayout::kNchw
           ? Coalesce(std::array{batch, group, channel, row, column})
           : Coalesce(std::array{batch, row, column, group, channel});
+  const Axis& width = convolution.width;
+  const bool strips = TakesStrips(convolution);
+  if (strips) {
+    dimensions = Coalesce(std::array{batch, group, channel, row});
+    dimensions.push_back({DivideRoundingUp(output.column, 4 * width.stride), {0, 4, 0, 0}});
+  }
+  const uint32_t units = strips ? NarrowCast<uint32_t>(CountOf(dimensions))
+                                : NarrowCast<uint32_t>(result.element_count());
 
   // So few taps that a kernel of its own for them, without a loop, is no long one.
   constexpr uint32_t kConstantTurnsMax = 16;
@@ -590,20 +609,24 @@ void AddColumnsToImageCall(const Convolution& convolution, const ColumnsProduct&
                          few_turns ? columns.width.turns : 0,
                          residual != kNoValue,
                          ActivationConstant(activation),
-                         dimensions.back().strides[0] == 0};
+                         dimensions.back().strides[0] == 0,
+                         strips ? width.window : 0,
+                         width.stride,
+                         width.padding};
+  if (!strips) call.specialization.resize(9);
   // The module declares all slots, so something must be bound there.
   call.buffers = {{source, false},
                   {node.results[0], true},
                   {has_bias ? node.operands[2] : source, false},
                   {residual != kNoValue ? residual : source, false}};
-  call.parameters = {NarrowCast<uint32_t>(result.element_count()),
-                     static_cast<uint32_t>(dimensions.size()), columns.row_rows * pixels,
+  call.parameters = {units, static_cast<uint32_t>(dimensions.size()), columns.row_rows * pixels,
                      columns.tap_rows * pixels};
   AppendMeeting(convolution.height, columns.height, call.parameters);
   AppendMeeting(convolution.width, columns.width, call.parameters);
+  if (strips) call.parameters.back() = output.column;
   AppendDimensions(dimensions, call.parameters);
   AppendActivation(activation, call.parameters);
-  call.invocations = StoreQuads(result);
+  call.invocations = strips ? units : StoreQuads(result);
   call.cost = result.element_count() * std::max<uint64_t>(4, 4 * turns);
   builder.AddCall(std::move(call));
 }

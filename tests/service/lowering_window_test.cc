@@ -461,6 +461,24 @@ TEST(LowerConvTranspose2d, ManyHalves_MatchReference) {
   }
 }
 
+// Lines of whole quads: taps of any number, at any distance from each other and from the result.
+TEST(LowerConvTranspose2d, Strips_MatchReference) {
+  std::mt19937 random(13);
+  for (uint32_t step = 1; step <= 4; ++step) {
+    for (uint32_t window = 1; window <= 7; ++window) {
+      const uint32_t before = Pick(random, 0, 3);
+      ConvTranspose2dAttributes attributes{
+          .padding = List{Pick(random, 0, 2), 1, before, (window + 8 - step - before) % 4},
+          .strides = List{Pick(random, 1, 3), step},
+          .groups = window % 3 == 0 ? 2u : 1u};
+      ExpectConvolves(attributes, kFloat, {2, 24 * attributes.groups, 6, 12},
+                      {8, 24 * attributes.groups, 3, window}, window % 2 == 0, 10 * step + window);
+    }
+  }
+  ConvTranspose2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 2}};
+  ExpectConvolves(attributes, kHalf, {1, 32, 20, 20}, {40, 32, 4, 4}, true, 1);
+}
+
 // More taps on an element than the kernel has code for, and a step that it cannot square.
 TEST(LowerConvTranspose2d, ManyTapsAndFarSteps_MatchReference) {
   ConvTranspose2dAttributes attributes{.padding = List{3, 3, 2, 2}};
