@@ -13,7 +13,8 @@
 // Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 elements of a panel of a, of b; 6, 7 strides
 // of b along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
 // dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
-// result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type of b;
+// result); 13, 14 strides of the result along m and n; 15, for matrices, columns of tiles whose b stays in
+// caches while one panel after the other goes over them. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
 // residual; 9 the activation (epilogue.glsl).
@@ -263,9 +264,32 @@ Tile MakeTile(uint matrix, uint panel, uint first_column) {
   return tile;
 }
 
-// Tiles below each other follow each other: a is the smaller one of the two. Each workgroup takes one
-// stretch of them. None is more than one longer than another, and long ones are spread, since drivers
-// may give halves of the workgroups to each of two threads.
+struct TilePlace {
+  uint matrix;
+  uint panel;   // Of a.
+  uint column;  // Of tiles.
+};
+
+// Of an image, tiles below each other follow each other. Matrices have groups of P(15) neighbouring
+// columns of tiles, in which those beside each other do.
+TilePlace PlaceOfTile(uint index, uint down, uint across) {
+#ifdef IMAGE
+  uint column_of_tiles = index / down;
+  uint matrix = column_of_tiles / across;
+  return TilePlace(matrix, index - column_of_tiles * down, column_of_tiles - matrix * across);
+#else
+  uint matrix = index / (down * across);
+  uint in_matrix = index - matrix * down * across;
+  uint first_of_group = in_matrix / (down * P(15)) * P(15);
+  uint in_group = in_matrix - first_of_group * down;
+  uint width = min(P(15), across - first_of_group);
+  uint panel = in_group / width;
+  return TilePlace(matrix, panel, first_of_group + in_group - panel * width);
+#endif
+}
+
+// Each workgroup takes one stretch of tiles. None is more than one longer than another, and long ones
+// are spread, since drivers may give halves of the workgroups to each of two threads.
 void main() {
   uint tile_columns = 4u * gl_WorkGroupSize.x;
   uint across = (P(2) + tile_columns - 1u) / tile_columns;
@@ -277,10 +301,8 @@ void main() {
   uint first = group * each + group * rest / gl_NumWorkGroups.x;
   uint end = (group + 1u) * each + (group + 1u) * rest / gl_NumWorkGroups.x;
   for (uint index = first; index < end; ++index) {
-    uint column_of_tiles = index / down;
-    uint matrix = column_of_tiles / across;
-    uint first_column = (column_of_tiles - matrix * across) * tile_columns;
-    ComputeTile(MakeTile(matrix, index - column_of_tiles * down,
-                         first_column + 4u * gl_LocalInvocationID.x));
+    TilePlace place = PlaceOfTile(index, down, across);
+    uint first_column = place.column * tile_columns;
+    ComputeTile(MakeTile(place.matrix, place.panel, first_column + 4u * gl_LocalInvocationID.x));
   }
 }

@@ -1,5 +1,6 @@
 #include "service/passes/tall_product.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -118,6 +119,16 @@ Store ChooseStore(const Product& product, OperandDataType type) {
   return StoresPairs(product, type) ? Store::kPairs : Store::kOne;
 }
 
+// Columns of tiles in a group: as many as cores may keep b of, where they cannot keep a.
+uint32_t GroupColumns(const Product& product) {
+  constexpr uint64_t kKeptBytesMax = uint64_t{512} << 10;
+  const uint64_t across = DivideRoundingUp(product.columns, kTileColumns);
+  const uint64_t row_bytes = PanelDepth(product) * sizeof(float);
+  if (product.rows * row_bytes <= kKeptBytesMax) return 1;
+  return NarrowCast<uint32_t>(
+      std::clamp<uint64_t>(kKeptBytesMax / (kTileColumns * row_bytes), 1, across));
+}
+
 // a, and b where it loads so, are panels.
 LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBuilder& builder) {
   const OperandDataType type = builder.descriptor(product.result).data_type();
@@ -155,7 +166,7 @@ LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBui
                      static_cast<uint32_t>(product.batch.size()),
                      product.result_strides.row,
                      product.result_strides.column,
-                     0};
+                     GroupColumns(product)};
   AppendDimensions(product.batch, call.parameters);
   if (product.image) AppendImage(*product.image, call.parameters);
   AppendActivation(product.activation, call.parameters);
