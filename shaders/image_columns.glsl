@@ -6,7 +6,8 @@
 // of the result, as divisor}, {strides of a row, a column and a channel of the image; its last
 // element divided by 4}, {height, width of the image; padding above and to the left}, {strides down
 // and across; dilations down and across}. Specialisation constant 6: whether channels are counted
-// last. Loads four across where neighbours of the result lie beside each other in the image too.
+// last. Loads four across where neighbours of the result lie beside each other in the image too. Where b
+// loads by lines, strides are those in the lines, and of the rest only the steps down count.
 #ifndef WEBNND_SHADERS_IMAGE_COLUMNS_GLSL_
 #define WEBNND_SHADERS_IMAGE_COLUMNS_GLSL_
 
@@ -38,6 +39,16 @@ Columns MakeColumns(uint first_column, uint offset) {
   uvec3 width = P4(kImage + 2u).xyz;
   uvec2 padding = P4(kImage + 4u).zw;
   uvec2 steps = P4(kImage + 5u).xy;
+  if (kLoadsB == LOADS_LINES) {
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+      // What loads four starts at a multiple of 4, beyond the last column as well.
+      uint pixel = min(first_column + 4u * gl_WorkGroupSize.x * j, P(2) - 4u);
+      uint row = Divide(pixel, width);
+      uint in_line = pixel - row * width.x;
+      columns.at[j][0] = offset + row * steps.x * columns.strides.x + in_line;
+    }
+    return columns;
+  }
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       uint pixel = min(first_column + 4u * gl_WorkGroupSize.x * j + i, P(2) - 1u);
@@ -84,6 +95,7 @@ vec4 LoadFourFrom(uint at, uint last_four) {
 }
 
 vec4 LoadPlace(Columns columns, uint j, uvec3 place) {
+  if (kLoadsB == LOADS_LINES) return LoadFour2(columns.at[j][0] + place.z);
   vec4 b;
   if (kLoadsB == LOADS_FOUR_ACROSS) {
     vec4 x = LoadFourFrom(columns.at[j][0] + place.z, columns.last_four);
@@ -105,7 +117,10 @@ vec4 LoadColumns(Columns columns, uint j, uint k) {
 StepsOfB LoadSteps(Columns columns, uint k) {
   StepsOfB b;
   // Each invocation finds the place of one step.
-  uvec3 own_place = PlaceOf(columns, k + ShareIndex());
+  uint own_k = k + ShareIndex();
+  // A block may reach beyond the last step.
+  if (kLoadsB == LOADS_LINES) own_k = min(own_k, P(3) - 1u);
+  uvec3 own_place = PlaceOf(columns, own_k);
   if (kLoadsB == LOADS_FOUR_ALONG_K) {
     [[unroll]] for (uint s = 0u; s < kLoadedSteps; s += 4u) {
       uvec3 place = subgroupShuffle(own_place, s);

@@ -10,6 +10,7 @@
 #define LOADS_FOUR_ALONG_K 1u
 #define LOADS_FOUR_ACROSS 2u
 #define LOADS_PANELS 3u  // Four across, in panels (pack_panels.comp).
+#define LOADS_LINES 4u   // Four across, in the lines of an image (image_lines.comp).
 
 // LoadFour<slot>(e): elements e to e + 3, for e a multiple of 4.
 #define DECLARE_LOAD_FOUR(slot, type)                                       \

@@ -113,14 +113,25 @@ void AddOne(Tile tile, uint k, inout Sums sums) {
   }
 }
 
+// Steps that are not there, for which panels of a have zeros, must not be infinite.
+void ClearRest(uint k, inout StepsOfB b) {
+  [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+    bool is_there = k + s < P(3);
+    b.of[s][0] = mix(vec4(0.0), b.of[s][0], bvec4(is_there));
+  }
+}
+
 void AddAllInBlocks(Tile tile, inout Sums sums) {
-  uint depth = P(3);
+  const bool rest_in_block = kHasRest != 0u && kLoadsB == LOADS_LINES;
+  uint depth = rest_in_block ? P(3) + kBlock - 1u : P(3);
   uint k = 0u;
   for (; k + kBlock <= depth; k += kBlock) {
     PanelSteps a = LoadPanel(tile, k);
-    AddBlock(a, LoadSteps(tile.columns, k), sums);
+    StepsOfB b = LoadSteps(tile.columns, k);
+    if (rest_in_block) ClearRest(k, b);
+    AddBlock(a, b, sums);
   }
-  if (kHasRest != 0u) {
+  if (kHasRest != 0u && !rest_in_block) {
     for (; k < depth; ++k) AddOne(tile, k, sums);
   }
 }

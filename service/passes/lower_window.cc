@@ -261,6 +261,73 @@ Product MakeConvolutionProduct(const Convolution& convolution, const Node& node,
   return product;
 }
 
+// What image_lines.comp takes without becoming a long kernel (kTapsMax and kStepMax).
+constexpr uint32_t kLineTapsMax = 16;
+constexpr uint32_t kLineStepMax = 4;
+
+// Of the image with its padding, as far as windows reach.
+uint64_t LineRows(const Axis& height) {
+  return uint64_t{height.output - 1} * height.stride +
+         uint64_t{height.window - 1} * height.dilation + 1;
+}
+
+// Whether the product reads its windows from lines (image_lines.comp): where it would load them one
+// by one, or convert each element for each tap.
+bool UsesLines(const Convolution& convolution, const Product& product,
+               const OperandDescriptor& input) {
+  constexpr uint64_t kBytesMax = uint64_t{16} << 20;
+  const Axis& width = convolution.width;
+  if (!product.image || !IsTall(product) || convolution.layout != InputOperandLayout::kNchw ||
+      (input.data_type() == webidl::OperandDataType::kFloat32 &&
+       product.image->loads == Load::kFourAcross) ||
+      width.output % 4 != 0 || width.dilation != 1 || width.window > kLineTapsMax ||
+      width.stride > kLineStepMax) {
+    return false;
+  }
+  const Image sizes = ReadImage(input.shape(), convolution.layout);
+  const uint64_t rows = uint64_t{sizes.batch} * sizes.channel * LineRows(convolution.height);
+  return rows * width.window * width.output <= kBytesMax / sizeof(float);
+}
+
+// Adds the call that makes them, and lets the product read them.
+Status AddLines(const Convolution& convolution, Product& product, LoweringBuilder& builder) {
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  const ValueId image = product.b;
+  const OperandDescriptor& input = builder.descriptor(image);
+  const Image sizes = ReadImage(input.shape(), convolution.layout);
+  const auto rows = NarrowCast<uint32_t>(LineRows(height));
+  const uint32_t row_stride = width.window * width.output;
+  const uint32_t shape[] = {sizes.batch * sizes.channel, rows, width.window, width.output};
+  LoweredCall call;
+  call.shader = ShaderId::kImageLines;
+  call.specialization = {static_cast<uint32_t>(input.data_type()), width.window, width.stride};
+  const uint32_t fours = width.output / 4;
+  const uint32_t units = shape[0] * rows * fours;
+  call.parameters = {units, NarrowCast<uint32_t>(input.element_count() - 1) / 4, height.input,
+                     width.input};
+  AppendDivisor(fours, call.parameters);
+  AppendDivisor(rows, call.parameters);
+  call.parameters.insert(call.parameters.end(), {height.padding, width.padding, 0, 0});
+  call.invocations = units;
+  call.cost = uint64_t{units} * 4 * width.window;
+  ASSIGN_OR_RETURN(auto descriptor,
+                   OperandDescriptor::Create(webidl::OperandDataType::kFloat32, shape));
+  product.b = builder.AddTemporary(std::move(descriptor));
+  call.buffers = {{image, false}, {product.b, true}};
+  builder.AddCall(std::move(call));
+
+  const uint32_t plane = rows * row_stride;
+  for (StridedDimension& dimension : product.batch) {
+    dimension.strides[1] = dimension.strides[1] / (height.input * width.input) * plane;
+  }
+  // Strides of a row, from tap to tap of it, and of a channel.
+  const std::array strides = {row_stride, width.output, plane};
+  std::copy(strides.begin(), strides.end(), product.image->parameters.begin() + 12);
+  product.image->loads = Load::kLines;
+  return {};
+}
+
 // A convolution of single pixels whose channels lie together: pixels are rows,
 // channels columns.
 Product MakePixelProduct(const Convolution& convolution, const Node& node,
@@ -760,7 +827,10 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& conv2d,
 
 Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(const Convolution convolution, MakeForwardConvolution(node, builder));
-  if (const auto found = FilterProductOf(convolution, node, builder)) {
+  if (auto found = FilterProductOf(convolution, node, builder)) {
+    if (UsesLines(convolution, found->product, builder.descriptor(node.operands[0]))) {
+      TRY(AddLines(convolution, found->product, builder));
+    }
     return AddProductCall(found->product, builder);
   }
   return IsDepthwise(convolution) ? AddDepthwiseCall(convolution, node, builder)

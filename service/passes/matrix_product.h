@@ -20,7 +20,7 @@ struct MatrixStrides {
 };
 
 // How a kernel loads an operand: LOADS_... of shaders/product_loads.glsl.
-enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross, kPanels };
+enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross, kPanels, kLines };
 
 // The windows of an image in place of b.
 struct ImageColumns {

@@ -356,6 +356,41 @@ TEST(LowerConv2d, TallTiles_MatchReference) {
   }
 }
 
+// Tall products whose windows lie in lines first: every step of the filter, padding on each side,
+// in every layout of the filter, with sums that are no multiple of a block.
+TEST(LowerConv2d, WindowsInLines_MatchReference) {
+  Conv2dAttributes attributes{.padding = List{3, 2, 3, 2}, .strides = List{2, 2}};
+  ExpectConvolves(attributes, kFloat, {1, 3, 64, 64}, {32, 3, 7, 7}, true, 44);
+  for (uint32_t layout = 0; layout < 4; ++layout) {
+    attributes = {.padding = List{1, 0, layout, 3 - layout},
+                  .strides = List{1, 2 + layout % 3},
+                  .dilations = List{2, 1},
+                  .groups = 2,
+                  .filter_layout = static_cast<Conv2dFilterOperandLayout>(layout)};
+    const uint32_t width = 19 * (*attributes.strides)[1];  // 20 across in the result.
+    const OperandDataType type = layout == 1 ? kHalf : kFloat;
+    ExpectConvolves(attributes, type, {2, 14, 44, width}, {54, 7, 3, 3}, layout < 2, 45 + layout);
+  }
+  attributes = {.padding = List{1, 1, 4, 1}};
+  ExpectConvolves(attributes, kHalf, {1, 28, 24, 17}, {36, 28, 3, 3}, true, 49);
+}
+
+// Steps that only fill up a block must not meet them.
+TEST(LowerConv2d, InfinitiesBehindLines_StayWhereTheyAre) {
+  constexpr size_t kImage = size_t{3} * 128 * 128;
+  Values pixels(2 * kImage, 1);
+  std::fill(pixels.begin() + kImage, pixels.end(), std::numeric_limits<long double>::infinity());
+  HostTensor input = HostTensor::Create(kFloat, {2, 3, 128, 128}, pixels);
+  HostTensor filter = HostTensor::Create(kFloat, {32, 3, 3, 3}, Values(32 * 3 * 9, 1));
+  Conv2dAttributes attributes{.padding = List{0, 1, 0, 1}, .strides = List{2, 2}};
+  Values result = RunOne(OperatorKind::kConv2d, {input, filter, std::nullopt}, attributes).Values();
+  for (size_t i = 0; i < result.size(); ++i) {
+    const bool is_second = i >= result.size() / 2;
+    ASSERT_EQ(std::isinf(result[i]), is_second) << "element " << i;
+    ASSERT_FALSE(std::isnan(result[i])) << "element " << i;
+  }
+}
+
 // More elements than the invocations of a CPU device take at once.
 TEST(LowerConv2d, ManyPixels_MatchReference) {
   Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 1}};
