@@ -308,14 +308,25 @@ float Gelu(float x) {
   return IsNan(x) ? x : result;
 }
 
-// Word `i` of 2 / pi behind the point, after a word of zeros. Selected: an array would be memory.
-uint WordOfTwoOverPi(uint i) {
-  uint word = i == 1u ? 0xa2f9836eu : 0u;
-  word = i == 2u ? 0x4e441529u : word;
-  word = i == 3u ? 0xfc2757d1u : word;
-  word = i == 4u ? 0xf534ddc0u : word;
-  word = i == 5u ? 0xdb629599u : word;
-  return i == 6u ? 0x3c439041u : word;
+// Words `i` to `i` + 2 of 2 / pi behind the point, after a word of zeros; i is at most 4. Selected: an
+// array would be memory.
+uvec3 WordsOfTwoOverPi(uint i) {
+  uint first = 0u;
+  uint second = 0xa2f9836eu;
+  uint third = 0x4e441529u;
+#define WORDS_AT(place, a, b, c) \
+  {                              \
+    const bool is_at = i == place; \
+    first = is_at ? a : first;   \
+    second = is_at ? b : second; \
+    third = is_at ? c : third;   \
+  }
+  WORDS_AT(1u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u)
+  WORDS_AT(2u, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u)
+  WORDS_AT(3u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u)
+  WORDS_AT(4u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u)
+#undef WORDS_AT
+  return uvec3(first, second, third);
 }
 
 // ReduceByHalfPi for |x| >= 8192.
@@ -325,14 +336,11 @@ float ReduceLargeByHalfPi(float x, out int quadrant) {
   uint m = (bits & 0x007fffffu) | 0x00800000u;
   int e = int((bits >> 23) & 255u) - 150;
   uint position = uint(e + 30);
-  uint word = position >> 5;
   uint shift = position & 31u;
-  uint first = WordOfTwoOverPi(word);
-  uint second = WordOfTwoOverPi(word + 1u);
-  uint third = WordOfTwoOverPi(word + 2u);
+  uvec3 words = WordsOfTwoOverPi(position >> 5);
   // In two steps, of which neither is by 32 bits.
-  uint window_high = (first << shift) | ((second >> 1) >> (31u - shift));
-  uint window_low = (second << shift) | ((third >> 1) >> (31u - shift));
+  uint window_high = (words.x << shift) | ((words.y >> 1) >> (31u - shift));
+  uint window_low = (words.y << shift) | ((words.z >> 1) >> (31u - shift));
   uint product_high, product_low;
   umulExtended(m, window_low, product_high, product_low);
   product_high += m * window_high;
