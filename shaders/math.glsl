@@ -124,8 +124,8 @@ float ProductError(float a, float b, float product) {
 
 bool IsInteger(float y) { return roundEven(y) == y; }
 
-// |x|^y for positive finite x and finite y: log(x) in two floats, because its error is multiplied
-// by y log(x).
+// x^y for x that is positive, 0 or infinite: log(x) in two floats, because its error is multiplied by
+// y log(x). NaN for NaN in y, and where IEEE 754's pow has 1 for NaN alone.
 float PowPositive(float x, float y) {
   int exponent;
   float m = SplitExponent(x, exponent);
@@ -143,15 +143,20 @@ float PowPositive(float x, float y) {
               e * 1.428606765330187e-06;
   // The lower part may be 1% of the logarithm; less than its last place is left of it, so that what
   // it adds to the exponent does not leave the range of ExpMinus1Reduced.
-  precise float log_high = high + low;
-  precise float log_low = low - (log_high - high);
+  precise float log_sum = high + low;
+  precise float log_low = low - (log_sum - high);
+  // Beyond the range of SplitExponent; so z is infinite, or y is 0.
+  const float infinite = INFINITY;
+  const bool is_infinite = x == infinite;
+  const bool is_zero = x == 0.0;
+  float log_high = is_infinite ? infinite : log_sum;
+  log_high = is_zero ? -infinite : log_high;
   precise float z = y * log_high;
   float z_low = ProductError(y, log_high, z) + y * log_low;
   int n;
   float r = ReduceByLn2(z, n) + z_low;
   float result = ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
   // Where n, which may be anything, is no power of 2.
-  const float infinite = INFINITY;
   result = z > 97.5 ? infinite : result;
   return z < -111.0 ? 0.0 : result;
 }
@@ -159,42 +164,27 @@ float PowPositive(float x, float y) {
 // As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 4 ULP.
 float Pow(float x, float y) {
   const uint x_bits = floatBitsToUint(x);
-  const uint y_bits = floatBitsToUint(y);
   const float magnitude = abs(x);
   float result = PowPositive(magnitude, y);
-  // Where one of the two is 0 or infinite.
-  const float infinite = INFINITY;
-  const bool grows = y > 0.0;
-  const bool is_small = magnitude < 1.0;
-  const bool vanishes = is_small == grows;
-  float limit = vanishes ? 0.0 : infinite;
-  const bool x_is_infinite = magnitude == infinite;
-  const bool x_is_zero = magnitude == 0.0;
-  const bool x_is_limit = x_is_zero || x_is_infinite;
-  result = x_is_limit ? limit : result;
-  const bool x_is_unit = magnitude == 1.0;
-  limit = x_is_unit ? 1.0 : limit;
-  const bool y_is_infinite = abs(y) == infinite;
-  result = y_is_infinite ? limit : result;
-  // Floats from 2^24 on are even.
+  // The sign of x, where y is odd: floats from 2^24 on are even.
   const bool is_integer = IsInteger(y);
-  const bool has_last_bit = abs(y) < 16777216.0;
-  const bool last_bit = (int(y) & 1) != 0;
-  const bool is_odd = is_integer && has_last_bit && last_bit;
-  const bool is_negative = (x_bits >> 31) != 0u;
-  const bool turns = is_odd && is_negative;
-  const float opposite = -result;
-  result = turns ? opposite : result;
+  const bool is_twice = IsInteger(0.5 * y);
+  const uint opposite = floatBitsToUint(result) ^ (x_bits & 0x80000000u);
+  const bool is_odd = is_integer && !is_twice;
+  result = is_odd ? uintBitsToFloat(opposite) : result;
   const bool is_below_zero = x < 0.0;
+  const bool x_is_infinite = magnitude == INFINITY;
   const bool has_no_root = is_below_zero && !x_is_infinite && !is_integer;
   const bool x_is_nan = IsNanBits(x_bits);
-  const bool y_is_nan = IsNanBits(y_bits);
-  const bool is_nan = has_no_root || x_is_nan || y_is_nan;
+  const bool is_nan = has_no_root || x_is_nan;
   const float nan = NAN;
   result = is_nan ? nan : result;
   const bool x_is_one = x_bits == 0x3f800000u;
-  const bool y_is_zero = (y_bits << 1) == 0u;
-  const bool is_one = x_is_one || y_is_zero;
+  const bool y_is_zero = y == 0.0;
+  const bool x_is_unit = magnitude == 1.0;
+  const bool y_is_infinite = abs(y) == INFINITY;
+  const bool is_unit_to_infinity = x_is_unit && y_is_infinite;
+  const bool is_one = x_is_one || y_is_zero || is_unit_to_infinity;
   return is_one ? 1.0 : result;
 }
 
