@@ -32,7 +32,7 @@ Kernel ChooseKernel(const Product& product, Load b_loads) {
   // Where columns are contiguous, reading more of each row spares memory latency.
   constexpr uint32_t kWideColumnsMin = 1024;
   if (b_loads != Load::kFourAlongK && product.columns >= kWideColumnsMin) {
-    return {ShaderId::kMatmulWideRow, 1, 8};
+    return {ShaderId::kMatmulWideRow, 1, 16};
   }
   return {ShaderId::kMatmulRow, 1, 4};
 }

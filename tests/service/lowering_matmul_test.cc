@@ -146,6 +146,8 @@ TEST(LowerMatmul, RankEight_Broadcasts) {
 TEST(LowerMatmul, LongRows_MatchReference) {
   ExpectMatmul(kFloat, {1, 1500}, {1500, 1100});
   ExpectMatmul(kFloat, {1, 300}, {300, 1027});
+  ExpectMatmul(kFloat, {1, 9}, {9, 1148});
+  ExpectMatmul(kHalf, {2, 1, 20}, {2, 20, 1154});
   ExpectMatmul(kFloat, {70, 300}, {300, 130});
 }
 
