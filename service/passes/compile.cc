@@ -95,6 +95,7 @@ Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
     uint64_t& output = compiled.plan.output_bytes[alias.output];
     input = output = std::max(input, output);
   }
+  if (TraceOn()) planning.Add("bytes", BytesTouched(compiled.plan));
   return compiled;
 }
 

@@ -65,8 +65,8 @@ struct TensorAlias {
 
 struct Plan {
   std::vector<KernelCall> calls;
-  // So many calls only copy: values that an update or an alias would overwrite, and those that could
-  // not be made in their output's tensor.
+  // So many calls only copy: values that an update or an alias would overwrite, and those that
+  // could not be made in their output's tensor.
   uint32_t copy_count = 0;
   uint64_t arena_bytes = 0;
   // Bytes that each bound tensor must have at least.
@@ -74,6 +74,16 @@ struct Plan {
   std::vector<uint64_t> output_bytes;
   std::vector<uint64_t> constant_bytes;
 };
+
+// Of what the kernels read and write, a buffer counted once for each call: what a device's
+// bandwidth bounds a dispatch by.
+inline uint64_t BytesTouched(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const KernelCall& call : plan.calls) {
+    for (const BufferRef& buffer : call.buffers) bytes += buffer.bytes;
+  }
+  return bytes;
+}
 
 }  // namespace webnnd::service
 

@@ -249,6 +249,9 @@ TEST(Trace, BuildsAndDispatches_AreShown) {
     EXPECT_GE((*slice)["ts"], (*build)["ts"]) << phase;
     EXPECT_LE(End(*slice), End(*build) + 0.002) << phase;
   }
+  // Its input, the 1 that it adds, and its output.
+  EXPECT_EQ((*FindSlice(events, "plan"))["args"]["bytes"],
+            (2 * Client::kElements + 1) * sizeof(float));
   for (const char* phase : {"record", "prepare", "bind", "submit"}) {
     EXPECT_NE(FindSlice(events, phase), nullptr) << phase;
   }
