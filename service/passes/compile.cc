@@ -35,6 +35,15 @@ void LoweringBuilder::AddUpdate(ValueId result, ValueId source) {
   updates_.push_back({result, source, calls_.size()});
 }
 
+Status EvaluateConstants(const CompiledGraph& compiled, const std::vector<size_t>& constants,
+                         ConstantEvaluator& evaluator, Graph& graph) {
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> buffers,
+                   evaluator.Evaluate(compiled.plan, compiled.constant_buffers));
+  CHECK(buffers.size() == constants.size());
+  for (size_t i = 0; i < buffers.size(); ++i) graph.constants[constants[i]].buffer = buffers[i];
+  return {};
+}
+
 Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));

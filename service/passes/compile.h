@@ -50,6 +50,10 @@ struct CompiledGraph {
   std::vector<uint32_t> constant_buffers;
 };
 
+// Runs `compiled`, whose outputs become the buffers of these of the graph's constants.
+Status EvaluateConstants(const CompiledGraph& compiled, const std::vector<size_t>& constants,
+                         ConstantEvaluator& evaluator, Graph& graph);
+
 // The part that no plan differs in: folds constants and fuses operators.
 Status OptimizeGraph(Graph& graph, const CompileOptions& options);
 

@@ -99,13 +99,9 @@ class Packer {
   Status Evaluate(ConstantEvaluator& evaluator) {
     if (constants_.empty()) return {};
     ASSIGN_OR_RETURN(
-        CompiledGraph compiled,
+        const CompiledGraph compiled,
         CompileGraph(std::move(packing_), {.fusion = false, .constant_folding = false}));
-    ASSIGN_OR_RETURN(const std::vector<uint32_t> buffers,
-                     evaluator.Evaluate(compiled.plan, compiled.constant_buffers));
-    CHECK(buffers.size() == constants_.size());
-    for (size_t i = 0; i < buffers.size(); ++i) graph_.constants[constants_[i]].buffer = buffers[i];
-    return {};
+    return EvaluateConstants(compiled, constants_, evaluator, graph_);
   }
 
   Graph& graph_;

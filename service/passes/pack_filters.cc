@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
 #include "service/passes/lower_window.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
@@ -63,11 +62,7 @@ class Packer {
     if (constants_.empty()) return {};
     for (LoweredCall& call : calls_.calls()) call.label = "conv2d";
     ASSIGN_OR_RETURN(const CompiledGraph compiled, PlanMemory(packing_, std::move(calls_)));
-    ASSIGN_OR_RETURN(const std::vector<uint32_t> buffers,
-                     evaluator.Evaluate(compiled.plan, compiled.constant_buffers));
-    CHECK(buffers.size() == constants_.size());
-    for (size_t i = 0; i < buffers.size(); ++i) graph_.constants[constants_[i]].buffer = buffers[i];
-    return {};
+    return EvaluateConstants(compiled, constants_, evaluator, graph_);
   }
 
   Graph& graph_;

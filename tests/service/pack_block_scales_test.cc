@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "tests/service/fake_evaluator.h"
+
 namespace webnnd::service {
 namespace {
 
@@ -11,25 +13,6 @@ using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::OperatorKind;
 using webidl::Shape;
-
-// Answers with new buffers, from 100 on.
-class FakeEvaluator : public ConstantEvaluator {
- public:
-  Result<std::vector<uint32_t>> Evaluate(const Plan& plan,
-                                         const std::vector<uint32_t>& constant_buffers) override {
-    if (fails) return OutOfMemoryError("no memory is left");
-    asked.push_back(constant_buffers);
-    EXPECT_EQ(plan.constant_bytes, plan.output_bytes);
-    std::vector<uint32_t> buffers;
-    for (size_t i = 0; i < plan.output_bytes.size(); ++i) {
-      buffers.push_back(100 + static_cast<uint32_t>(i));
-    }
-    return buffers;
-  }
-
-  bool fails = false;
-  std::vector<std::vector<uint32_t>> asked;
-};
 
 class PackBlockScalesTest : public testing::Test {
  protected:
@@ -101,6 +84,7 @@ TEST_F(PackBlockScalesTest, ConstantsOfTwoProducts_ArePackedOnce) {
   Pack();
   ASSERT_EQ(evaluator_.asked.size(), 1u);
   EXPECT_EQ(evaluator_.asked[0].size(), 2u);
+  EXPECT_EQ(evaluator_.plans[0].constant_bytes, evaluator_.plans[0].output_bytes);
   EXPECT_EQ(graph_.nodes[0].operands[2], graph_.nodes[1].operands[2]);
 }
 

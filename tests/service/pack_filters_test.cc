@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/service/fake_evaluator.h"
 #include "tests/support/kernel_runner.h"
 #include "tests/support/service_fixture.h"
 
@@ -18,26 +19,6 @@ using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::OperatorKind;
 using webidl::Shape;
-
-// Answers with new buffers, from 100 on.
-class FakeEvaluator : public ConstantEvaluator {
- public:
-  Result<std::vector<uint32_t>> Evaluate(const Plan& plan,
-                                         const std::vector<uint32_t>& constant_buffers) override {
-    if (fails) return OutOfMemoryError("no memory is left");
-    asked.push_back(constant_buffers);
-    bytes = plan.output_bytes;
-    std::vector<uint32_t> buffers;
-    for (size_t i = 0; i < plan.output_bytes.size(); ++i) {
-      buffers.push_back(100 + static_cast<uint32_t>(i));
-    }
-    return buffers;
-  }
-
-  bool fails = false;
-  std::vector<std::vector<uint32_t>> asked;
-  std::vector<uint64_t> bytes;  // Of the last answer.
-};
 
 class PackFiltersTest : public testing::Test {
  protected:
@@ -86,7 +67,7 @@ TEST_F(PackFiltersTest, FilterOfATallProduct_ComesInPanels) {
   EXPECT_EQ(value.panels_of->shape(), (Shape{50, 90, 1, 1}));
   EXPECT_EQ(graph_.constants[value.index].buffer, 100u);
   EXPECT_EQ(graph_.constants[value.index].descriptor.shape(), panels);
-  EXPECT_EQ(evaluator_.bytes,
+  EXPECT_EQ(evaluator_.plans.at(0).output_bytes,
             std::vector<uint64_t>{graph_.constants[value.index].descriptor.byte_length()});
   // Others may still read what it was.
   EXPECT_EQ(graph_.values[filter].descriptor.shape(), (Shape{50, 90, 1, 1}));
