@@ -54,6 +54,7 @@ struct KernelCall {
   uint64_t cost = 0;
   // The operator it comes from, for traces and errors.
   std::string label;
+  friend bool operator==(const KernelCall&, const KernelCall&) = default;
 };
 
 // An input and an output of the graph whose tensors a binding makes one (DESIGN section 7).
@@ -73,6 +74,7 @@ struct Plan {
   std::vector<uint64_t> input_bytes;
   std::vector<uint64_t> output_bytes;
   std::vector<uint64_t> constant_bytes;
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 // Of what the kernels read and write, a buffer counted once for each call: what a device's

@@ -42,28 +42,28 @@ class DeviceEvaluator : public ConstantEvaluator {
 
   Result<std::vector<uint32_t>> Evaluate(const Plan& plan,
                                          const std::vector<uint32_t>& constant_buffers) override {
+    const std::vector<std::shared_ptr<Buffer>> constants = Select(buffers_, constant_buffers);
+    EvaluationCache& cache = request_.graph->context->evaluations;
+    if (auto found = cache.Find(plan, constants)) return AddBuffers(*found);
     ASSIGN_OR_RETURN(DeviceQuota::Reservation temporaries,
                      DeviceQuota::Reserve(request_.quota, DeviceBytesOf(plan)));
     ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
-                     Executable::Create(request_.device, plan, Select(buffers_, constant_buffers),
-                                        request_.cancelled));
-    std::vector<uint32_t> indices;
+                     Executable::Create(request_.device, plan, constants, request_.cancelled));
     std::vector<std::shared_ptr<Buffer>> outputs;
     for (uint64_t bytes : plan.output_bytes) {
       // A graph can fold one constant many times over, so the results count like any other memory.
       ASSIGN_OR_RETURN(std::shared_ptr<Buffer> output,
                        AllocateWithinQuota(*request_.device, request_.quota, bytes));
-      outputs.push_back(output);
-      indices.push_back(static_cast<uint32_t>(buffers_.size()));
-      buffers_.push_back(std::move(output));
+      outputs.push_back(std::move(output));
     }
     ASSIGN_OR_RETURN(std::shared_ptr<Binding> binding,
-                     Binding::Create(std::move(executable), {}, std::move(outputs)));
+                     Binding::Create(std::move(executable), {}, outputs));
     ASSIGN_OR_RETURN(std::unique_ptr<Timeline> timeline,
                      Timeline::Create(request_.device, request_.timeline_options));
     TRY(timeline->Dispatch(std::move(binding)));
     TRY(timeline->WaitIdle());
-    return indices;
+    cache.Add(plan, constants, outputs);
+    return AddBuffers(outputs);
   }
 
   // Those that an operator, or an output, of the graph still uses; nullptr in the places of others.
@@ -84,6 +84,15 @@ class DeviceEvaluator : public ConstantEvaluator {
   }
 
  private:
+  std::vector<uint32_t> AddBuffers(const std::vector<std::shared_ptr<Buffer>>& buffers) {
+    std::vector<uint32_t> indices;
+    for (const std::shared_ptr<Buffer>& buffer : buffers) {
+      indices.push_back(static_cast<uint32_t>(buffers_.size()));
+      buffers_.push_back(buffer);
+    }
+    return indices;
+  }
+
   const BuildRequest& request_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
 };

@@ -17,6 +17,7 @@
 #include "ipc/messages.h"
 #include "service/graph/graph_assembler.h"
 #include "service/passes/compile.h"
+#include "service/session/evaluation_cache.h"
 #include "service/session/metrics.h"
 #include "service/session/outbox.h"
 #include "service/session/plan_ahead.h"
@@ -110,6 +111,9 @@ struct ContextObject : Object {
 
   // Made with the timeline, and outlives it: its callbacks use it.
   std::unique_ptr<DispatchesInFlight> in_flight;
+
+  // Build thread.
+  EvaluationCache evaluations;
 
   // Timeline thread.
   std::shared_ptr<Device> device;

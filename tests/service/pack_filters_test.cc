@@ -142,7 +142,6 @@ class PackedFilters : public ServiceTest {
     EXPECT_TRUE(packed.bytes == plain.bytes);
   }
 
- private:
   static HostTensor Random(OperandDataType type, const Shape& shape, uint32_t seed) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> real(-2, 2);
@@ -170,6 +169,36 @@ TEST_F(PackedFilters, WherePixelsAreRows_GiveTheSameBits) {
   // So many pixels that the filter is packed in any case.
   ExpectSame(OperandDataType::kFloat32, options, {1, 28, 28, 96}, {60, 1, 1, 96});
   ExpectSame(OperandDataType::kFloat16, options, {1, 28, 28, 91}, {61, 1, 1, 91});
+}
+
+TEST_F(PackedFilters, GraphsOfOneTensor_ShareItsPanels) {
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  auto context = MakeContext();
+  const HostTensor filter = Random(kFloat, {96, 64, 1, 1}, 1);
+  auto weights = Must(
+      ml().Wait(context->CreateConstantTensor(kFloat, filter.descriptor.shape(), filter.bytes)));
+  const HostTensor data = Random(kFloat, {1, 64, 32, 32}, 2);
+  auto from = MakeTensor(*context, data.descriptor, data.bytes);
+  std::vector<std::shared_ptr<webnn::Graph>> graphs;
+  std::vector<uint64_t> allocations;
+  std::vector<std::vector<std::byte>> results;
+  for (int i = 0; i < 3; ++i) {
+    webnn::GraphBuilder builder(context);
+    auto x = Must(builder.Input("x", kFloat, data.descriptor.shape()));
+    auto y = Must(builder.Conv2d(x, Must(builder.Constant(*weights)), {}));
+    const uint64_t before = device().work_counts().allocations;
+    graphs.push_back(Must(ml().Wait(builder.Build({{"y", y}}))));
+    allocations.push_back(device().work_counts().allocations - before);
+    auto to = MakeTensor(*context, y.descriptor());
+    CHECK(context->Dispatch(*graphs.back(), {{"x", from}}, {{"y", to}}).ok());
+    results.push_back(Must(ml().Wait(context->ReadTensor(*to))));
+    // The second holds on to what the first one packed.
+    if (i == 1) graphs.erase(graphs.begin());
+  }
+  EXPECT_LT(allocations[1], allocations[0]);
+  EXPECT_EQ(allocations[2], allocations[1]);
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
 }
 
 }  // namespace
