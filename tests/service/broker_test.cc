@@ -141,17 +141,22 @@ void ExpectManyThreadsGetNoMoreThanFew(Client& good, Client& hostile, const FewC
   const pid_t workers[] = {good.worker(), hostile.worker()};
   for (int i = 0; i < cores.count(); ++i) ASSERT_TRUE(good.Ask(kKeepBusy));
   for (int i = 0; i < 8 * cores.count(); ++i) ASSERT_TRUE(hostile.Ask(kKeepBusy));
-  const int64_t before[] = {ProcessorTicks(workers[0]), ProcessorTicks(workers[1])};
-  int64_t good_ticks = 0, hostile_ticks = 0;
-  // A few seconds where the machine is busy otherwise.
-  EXPECT_TRUE(Eventually([&] {
-    good_ticks = ProcessorTicks(workers[0]) - before[0];
-    hostile_ticks = ProcessorTicks(workers[1]) - before[1];
-    return good_ticks + hostile_ticks >= 2 * sysconf(_SC_CLK_TCK);
-  }));
-  // By threads it would be a ninth.
-  EXPECT_GE(static_cast<double>(good_ticks), 0.8 * (good_ticks + hostile_ticks) / 2)
-      << good_ticks << " ticks, beside " << hostile_ticks;
+  // Beside others the scheduler takes its time until cores are shared evenly. By threads it would
+  // be a ninth, however long.
+  constexpr int kWindows = 5;
+  double share = 0;
+  for (int i = 0; i < kWindows && share < 0.4; ++i) {
+    const int64_t before[] = {ProcessorTicks(workers[0]), ProcessorTicks(workers[1])};
+    int64_t good_ticks = 0, hostile_ticks = 0;
+    // A few seconds where the machine is busy otherwise.
+    EXPECT_TRUE(Eventually([&] {
+      good_ticks = ProcessorTicks(workers[0]) - before[0];
+      hostile_ticks = ProcessorTicks(workers[1]) - before[1];
+      return good_ticks + hostile_ticks >= 2 * sysconf(_SC_CLK_TCK);
+    }));
+    share = static_cast<double>(good_ticks) / static_cast<double>(good_ticks + hostile_ticks);
+  }
+  EXPECT_GE(share, 0.4);
 }
 
 TEST_F(Broker, WorkerWithManyBusyThreads_GetsNoMoreThanItsShareOfTheProcessor) {
