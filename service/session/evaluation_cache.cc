@@ -1,6 +1,5 @@
 #include "service/session/evaluation_cache.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace webnnd::service {
