@@ -50,7 +50,7 @@ Result<std::unique_ptr<Decoder>> Decoder::Create(webnn::ML& ml,
   ASSIGN_OR_RETURN(DeviceWeights weights, UploadWeights(ml, *context, model,
                                                         {.format = options.weights,
                                                          .positions = decoder->capacity_,
-                                                         .part_bytes_max = options.part_bytes_max},
+                                                         .part_limits = options.part_limits},
                                                         progress));
   TRY(decoder->AllocateTensors());
   TRY(decoder->MakeStages(weights));

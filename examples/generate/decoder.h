@@ -34,7 +34,7 @@ struct DecoderOptions {
   uint32_t prompt_tokens = 0;  // The graphs are built for a prompt of this length.
   uint32_t positions_max = 0;  // Tokens that will be fed in all.
   WeightFormat weights = WeightFormat::kFloat32;
-  uint64_t part_bytes_max = kPartBytesMax;  // Of a matrix that is cut by rows.
+  PartLimits part_limits;
   // The device chooses the likeliest token and feeds it to itself; else it gives logits.
   bool greedy = true;
   // Greedy: how many of the logits after the prompt can be read.

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
+#include "base/checked_math.h"
 #include "examples/generate/quantize.h"
 
 namespace webnnd::generate {
@@ -17,6 +19,8 @@ using webnn::OperandDataType;
 
 // Floats that are quantized at a time.
 constexpr uint64_t kQuantizeChunk = 1 << 18;
+// Kernels read what belongs to so many rows together.
+constexpr uint64_t kRowsMultiple = 64;
 
 class Uploader {
  public:
@@ -40,11 +44,9 @@ class Uploader {
   Result<DeviceMatrix> Matrix(const StoredTensor& stored) {
     DeviceMatrix matrix{.columns = stored.shape[1], .parts = {}};
     bool quantize = options_.format == WeightFormat::kQ4 && matrix.columns % kQuantizedBlock == 0;
-    uint64_t row_bytes = quantize ? matrix.columns / 2 : matrix.columns * sizeof(float);
-    auto rows_max =
-        static_cast<uint32_t>(std::max<uint64_t>(options_.part_bytes_max / row_bytes, 1));
-    for (uint32_t first = 0; first < stored.shape[0]; first += rows_max) {
-      uint32_t rows = std::min(rows_max, stored.shape[0] - first);
+    const uint32_t rows_per_part = RowsPerPart(stored.shape[0], RowsMax(matrix.columns, quantize));
+    for (uint32_t first = 0; first < stored.shape[0]; first += rows_per_part) {
+      uint32_t rows = std::min(rows_per_part, stored.shape[0] - first);
       auto part = quantize ? QuantizedPart(stored, first, rows) : FloatPart(stored, first, rows);
       if (!part.ok()) return Failed(std::move(part).error(), stored);
       matrix.parts.push_back(std::move(part).value());
@@ -75,6 +77,17 @@ class Uploader {
   }
 
  private:
+  // Of a part; a row that is too large is left to the service to refuse.
+  uint64_t RowsMax(uint32_t columns, bool quantize) const {
+    const uint64_t float_bytes_max = std::min(options_.part_limits.float_bytes_max,
+                                              context_.op_support_limits().max_tensor_byte_length);
+    const uint64_t row_float_bytes = columns * sizeof(float);
+    const uint64_t row_stored_bytes = quantize ? columns / 2 : row_float_bytes;
+    return std::max<uint64_t>(std::min(options_.part_limits.stored_bytes_max / row_stored_bytes,
+                                       float_bytes_max / row_float_bytes),
+                              1);
+  }
+
   Result<TensorPtr> Send(OperandDataType type, const webnn::Shape& shape,
                          std::span<const std::byte> bytes) {
     return ml_.Wait(context_.CreateConstantTensor(type, shape, bytes));
@@ -141,6 +154,13 @@ class Uploader {
 };
 
 }  // namespace
+
+uint32_t RowsPerPart(uint32_t rows, uint64_t rows_max) {
+  CHECK(rows > 0 && rows_max > 0);
+  const uint64_t multiple = rows_max < kRowsMultiple ? 1 : kRowsMultiple;
+  const uint64_t parts = DivideRoundingUp<uint64_t>(rows, rows_max - rows_max % multiple);
+  return NarrowCast<uint32_t>(AlignUp(DivideRoundingUp<uint64_t>(rows, parts), multiple));
+}
 
 Result<DeviceWeights> UploadWeights(webnn::ML& ml, webnn::Context& context, const Model& model,
                                     const UploadOptions& options, const LoadProgress& progress) {

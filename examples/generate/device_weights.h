@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct MatrixPart {
   bool quantized() const { return scales != nullptr; }
 };
 
-// [rows, columns]. In several parts where it is larger than a kernel can bind.
+// [rows, columns]. In several parts where it is larger than PartLimits allow.
 struct DeviceMatrix {
   uint32_t columns = 0;
   std::vector<MatrixPart> parts;
@@ -68,13 +69,27 @@ struct DeviceWeights {
 // Called as tensors arrive on the device, with the weights done and the weights in all.
 using LoadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// What every Vulkan device lets one kernel bind; larger matrices are cut by rows.
-inline constexpr uint64_t kPartBytesMax = 128 << 20;
+// What every Vulkan device lets one kernel bind.
+inline constexpr uint64_t kBindableBytes = 128 << 20;
+
+// Larger matrices are cut by rows.
+struct PartLimits {
+  // Of a part as it is stored, which kernels bind.
+  uint64_t stored_bytes_max = kBindableBytes;
+  // Of a part as float32. Quantized weights stand in graphs so as well, and kernels bind them where
+  // the service does not see that a product can do without: then this is to be kBindableBytes. A
+  // tensor of the context may have less.
+  uint64_t float_bytes_max = std::numeric_limits<uint64_t>::max();
+};
+
+// Rows of each part, but the last, of a matrix of `rows`: as few parts as `rows_max` (not 0) allows,
+// about alike, and multiples of 64 rows, which kernels read together, where there is room for them.
+uint32_t RowsPerPart(uint32_t rows, uint64_t rows_max);
 
 struct UploadOptions {
   WeightFormat format = WeightFormat::kFloat32;
   uint32_t positions = 0;  // Rows of the RoPE tables.
-  uint64_t part_bytes_max = kPartBytesMax;
+  PartLimits part_limits;
 };
 
 // Uploads one tensor after another; at most one part is held in this process at a time, and those

@@ -81,6 +81,14 @@ Result<webnn::Connect> ConnectTo(const Options& options, InProcess& in_process) 
   return webnn::Connect::Spawn();
 }
 
+PartLimits MakePartLimits(const Options& options) {
+  PartLimits limits;
+  // A list of macro-operators may lack the product with quantized weights.
+  const bool fuses_all = options.fusion && options.fusions.empty();
+  if (!fuses_all) limits.float_bytes_max = kBindableBytes;
+  return limits;
+}
+
 Result<Outcome> Run(const Options& options, InProcess& in_process) {
   TokenizerNeed need = options.prompt ? TokenizerNeed::kRequired : TokenizerNeed::kIfPresent;
   ASSIGN_OR_RETURN(Model model, OpenModel(options.model, need));
@@ -104,6 +112,7 @@ Result<Outcome> Run(const Options& options, InProcess& in_process) {
                        // The last token is not fed.
                        .positions_max = prompt_tokens + room - 1,
                        .weights = weights,
+                       .part_limits = MakePartLimits(options),
                        .greedy = options.temperature == 0,
                        .first_logits = options.json ? first_logits : 0,
                        .alias = options.alias && options.binding_cache && !options.host_cache,

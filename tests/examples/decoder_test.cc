@@ -152,11 +152,25 @@ TEST_F(DecoderTest, OddWidths_StayUnquantized) {
 }
 
 TEST_F(DecoderTest, MatricesInParts_GiveTheReferenceIds) {
+  constexpr uint64_t kRowBytes = 64 * 4;  // As float32.
+  RandomModel model = SmallModel();
+  model.config.vocabulary_size = 320;
+  RandomModel with_head = model;
+  with_head.config.tied_embeddings = false;
+  // The embedding in parts of 46 rows; of 128, 128 and 64.
+  constexpr PartLimits kOfManyParts = {.float_bytes_max = 50 * kRowBytes};
+  constexpr PartLimits kOfThreeParts = {.float_bytes_max = 150 * kRowBytes};
   for (WeightFormat weights : {WeightFormat::kFloat32, WeightFormat::kQ4}) {
-    // 300 rows of the embedding in parts of 50, or of 400 / 32.
-    ExpectReference(SmallModel(), MakePrompt(17), 12,
-                    {.weights = weights, .part_bytes_max = 64 * 4 * 50});
-    ExpectReference(SmallModel(), MakePrompt(17), 12, {.weights = weights, .part_bytes_max = 400});
+    SCOPED_TRACE(weights == WeightFormat::kQ4 ? "q4" : "float32");
+    // Parts of 1 row, and of 12.
+    ExpectReference(model, MakePrompt(17), 12,
+                    {.weights = weights, .part_limits = {.stored_bytes_max = 400}});
+    ExpectReference(model, MakePrompt(17), 12, {.weights = weights, .part_limits = kOfManyParts});
+    ExpectReference(model, MakePrompt(17), 12, {.weights = weights, .part_limits = kOfThreeParts});
+    ExpectReference(with_head, MakePrompt(17), 12,
+                    {.weights = weights, .part_limits = kOfThreeParts});
+    ExpectReference(model, MakePrompt(17), 4, {.weights = weights, .part_limits = kOfThreeParts},
+                    {.fusion = false});
   }
 }
 

@@ -71,7 +71,10 @@ std::vector<Rung> MakeLadder(WeightFormat weights) {
   DecodeSetup setup{.weights = weights, .alias = false, .host_cache = true};
   setup.context.fusion = false;
   setup.context.binding_cache = false;
+  // Kernels make all of the weights float32.
+  setup.part_limits.float_bytes_max = generate::kBindableBytes;
   std::vector<Rung> rungs = {{"decomposed", setup}};
+  setup.part_limits = {};
   // In the order of the public case study; then whatever else there is.
   struct Step {
     const char* name;

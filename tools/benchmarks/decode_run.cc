@@ -30,6 +30,7 @@ DecodeRun::DecodeRun(webnn::Connect connect, const generate::Model& model, const
                                             {.prompt_tokens = setup.prompt_tokens,
                                              .positions_max = setup.positions_max,
                                              .weights = setup.weights,
+                                             .part_limits = setup.part_limits,
                                              .alias = setup.alias,
                                              .host_cache = setup.host_cache},
                                             [](uint64_t, uint64_t) {}));

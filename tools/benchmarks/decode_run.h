@@ -16,6 +16,7 @@ namespace webnnd::benchmarks {
 // What a run turns off or on, and for how long it is.
 struct DecodeSetup {
   generate::WeightFormat weights = generate::WeightFormat::kFloat32;
+  generate::PartLimits part_limits;
   bool alias = true;
   bool host_cache = false;
   webnn::ContextOptions context;
