@@ -1,13 +1,16 @@
 #include "examples/generate/matrix_graph.h"
 
+#include <optional>
 #include <vector>
 
 namespace webnnd::generate {
 namespace {
 
+using webnn::Dimension;
 using webnn::GraphBuilder;
 using webnn::Operand;
 using webnn::OperandDataType;
+using webnn::Sizes;
 
 // The operators are those that web frameworks emit for block-quantised weights, in their order, so
 // that a service which knows the pattern reads the codes in one kernel.
@@ -84,7 +87,8 @@ Result<Operand> LookUpRows(GraphBuilder& builder, const Operand& ids, const Devi
     ASSIGN_OR_RETURN(Operand rows, LookUpInPart(builder, within, part, weights.columns));
     if (result) {
       ASSIGN_OR_RETURN(Operand reached, builder.GreaterOrEqual(ids, start));
-      ASSIGN_OR_RETURN(Operand by_row, builder.Reshape(reached, {ids.shape()[0], 1}));
+      const Sizes column(std::vector<Dimension>{ids.descriptor().dimensions()[0], 1u});
+      ASSIGN_OR_RETURN(Operand by_row, builder.Reshape(reached, column));
       ASSIGN_OR_RETURN(rows, builder.Where(by_row, rows, *result));
     }
     result = std::move(rows);

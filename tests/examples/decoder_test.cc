@@ -172,6 +172,7 @@ TEST_F(DecoderTest, MatricesInParts_GiveTheReferenceIds) {
     ExpectReference(model, MakePrompt(17), 4, {.weights = weights, .part_limits = kOfThreeParts},
                     {.fusion = false});
   }
+  ExpectReference(model, MakePrompt(17), 6, {.part_limits = kOfThreeParts, .growing = true});
 }
 
 TEST_F(DecoderTest, PromptsOfEveryKind_GiveTheReferenceIds) {
