@@ -1,5 +1,6 @@
 #include "service/passes/block_gemv.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -28,6 +29,20 @@ bool IsByTiles(const webidl::OperandDescriptor& scale) { return scale.rank() == 
 bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights) {
   return webidl::BitsPerElement(weights.data_type()) == 4 && weights.rank() == 3 &&
          weights.shape()[2] >= kWeightsPerLoad && std::has_single_bit(weights.shape()[2]);
+}
+
+std::vector<size_t> BlockGemvWeights(const Graph& graph, const Node& node) {
+  std::vector<size_t> weights;
+  if (std::holds_alternative<BlockMatmul>(node.macro)) {
+    weights = {1};
+  } else if (const auto* group = std::get_if<MatmulGroup>(&node.macro);
+             group != nullptr && group->by_block) {
+    for (size_t i = 1; i + 3 < node.operands.size(); i += 4) weights.push_back(i);
+  }
+  const bool fits = std::all_of(weights.begin(), weights.end(), [&](size_t i) {
+    return IsBlockGemvWeight(graph.values[node.operands[i]].descriptor);
+  });
+  return fits ? weights : std::vector<size_t>();
 }
 
 void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {

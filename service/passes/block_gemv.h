@@ -2,6 +2,7 @@
 #ifndef WEBNND_SERVICE_PASSES_BLOCK_GEMV_H_
 #define WEBNND_SERVICE_PASSES_BLOCK_GEMV_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct BlockGemv {
 
 // Whether the kernel can: 4 bits, and blocks of 32 or a power of 2 above.
 bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights);
+
+// Indices of the operands of `node` that are weights of the kernel, each with its scale and its
+// zero point behind it; none where another kernel, or none, computes it.
+std::vector<size_t> BlockGemvWeights(const Graph& graph, const Node& node);
 
 void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder);
 
