@@ -13,10 +13,12 @@
 // [rows / 64, blocks in a row, 8, 8], every eighth row in the last dimension: all of an
 // invocation's rows with a load or two.
 //
+// Rows of w come by tiles of eight (service/graph/row_tiles.h), or one after the other.
+//
 // Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; 3 epsilon; from
 // uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend
 // and result; 2 of w and zero point; 3 bit j: whether matrix j has an addend; 4 whether scales and
-// zero points come by tiles; 5 whether it normalizes.
+// zero points come by tiles; 5 whether it normalizes; 6 bit j: whether w of matrix j comes by tiles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -30,6 +32,7 @@ layout(constant_id = 2) const uint kWeightType = 0u;
 layout(constant_id = 3) const uint kAddends = 0u;
 layout(constant_id = 4) const uint kByTiles = 0u;
 layout(constant_id = 5) const uint kNormalizes = 0u;
+layout(constant_id = 6) const uint kTiledWeights = 0u;
 
 #define DECLARE_WEIGHTS(weights, scale, zero_point) \
   READ_SLOT(weights)                                \
@@ -202,11 +205,13 @@ float AddProducts(uvec4 weights, vec4 x[kSharers]) {
   return sum + upper_sum;
 }
 
-// The rows of w of an invocation: their first blocks, and their sums so far; the first load of x;
-// where scales come by tiles, the eight of the first row for the first block, and where in it.
+// The rows of w of an invocation: their first blocks, their first loads, and their sums so far; the
+// first load of x; where scales come by tiles, the eight of the first row for the first block, and
+// where in it.
 struct Rows {
   uint x;
   uint blocks[kRows];
+  uint loads[kRows];
   float sums[kRows];
   uint eight;
   uint in_eight;
@@ -251,6 +256,15 @@ BlockScales LoadScales(uint first_matrix, uint block, Rows rows) {
   return loaded;
 }
 
+bool IsTiled(uint matrix) { return (kTiledWeights & (1u << matrix)) != 0u; }
+
+// From one load of a row to its next.
+uint LoadStride(uint matrix) { return IsTiled(matrix) ? 8u : 1u; }
+
+uint FirstLoad(uint matrix, uint row, uint loads) {
+  return IsTiled(matrix) ? (row >> 3) * loads * 8u + (row & 7u) : row * loads;
+}
+
 // Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Loops over blocks
 // around loops over what they have would keep more alive from turn to turn than loading scales
 // again costs.
@@ -260,7 +274,8 @@ void AddLoad(uint first_matrix, uint load, inout Rows rows) {
   [[unroll]] for (uint i = 0u; i < kSharers; ++i) x[i] = GetFour(shared_x, rows.x + load, i);
   const BlockScales block = LoadScales(first_matrix, load >> P(1), rows);
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
-    uvec4 weights = LoadWeights(MatrixOf(first_matrix, r), (rows.blocks[r] << P(1)) + load);
+    const uint matrix = MatrixOf(first_matrix, r);
+    uvec4 weights = LoadWeights(matrix, rows.loads[r] + load * LoadStride(matrix));
     float products = AddProducts(weights, x);
     float sum = fma(-block.zero_points[r], shared_x.sum, products);
     rows.sums[r] = fma(block.scales[r], sum, rows.sums[r]);
@@ -309,7 +324,9 @@ void ComputeRows(uint matrix, uint row_of_x, uint first_row, float scale) {
   rows.in_eight = (first_row >> 3) & 7u;
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
     // Beyond the last row the last one stands in: nobody stores what comes of it.
-    rows.blocks[r] = min(first_row + 8u * (r % kRowsEach), last_row) * blocks;
+    const uint row = min(first_row + 8u * (r % kRowsEach), last_row);
+    rows.blocks[r] = row * blocks;
+    rows.loads[r] = FirstLoad(MatrixOf(matrix, r), row, loads);
     rows.sums[r] = 0.0;
   }
   for (uint load = UNKNOWN_ZERO; load < loads; ++load) AddLoad(matrix, load, rows);

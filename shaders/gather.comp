@@ -3,7 +3,8 @@
 //
 // Parameters: 0 elements of the result; 1 size of the axis; 2 number of indices; 4..6 inner and 8..10
 // number of indices as divisors. Specialisation constants: 1 element type (uint32 where whole words
-// move), 2 data type of the indices, 3 whether elements are quads of words instead.
+// move), 2 data type of the indices, 3 whether elements are quads of words instead, 4 whether quads
+// of the operand, [axis, inner], come by tiles (service/graph/row_tiles.h).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
@@ -11,6 +12,7 @@
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
 layout(constant_id = 3) const uint kQuads = 0u;
+layout(constant_id = 4) const uint kTiled = 0u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -24,7 +26,9 @@ uint SourceOf(uint e) {
   uint row = Divide(e, inner);
   uint outer = Divide(row, indices);
   uint index = LOAD_INDEX(2, kIndexType, row - outer * indices.x, axis);
-  return (outer * axis + index) * inner.x + (e - row * inner.x);
+  const uint within = e - row * inner.x;
+  if (kTiled != 0u) return ((index >> 3) * inner.x + within) * 8u + (index & 7u);
+  return (outer * axis + index) * inner.x + within;
 }
 
 uvec2 ComputeElement(uint nothing, uint e, uint k) { return LOAD_RAW(1, kType, SourceOf(e)); }

@@ -26,6 +26,11 @@ std::string_view NodeName(const Node& node) {
   return name.empty() ? webidl::OperatorName(node.kind) : name;
 }
 
+uint32_t TiledLoads(const Graph& graph, ValueId value) {
+  const Value& named = graph.values[value];
+  return named.kind == Value::Kind::kConstant ? graph.constants[named.index].tiled_loads : 0;
+}
+
 std::vector<bool> FindReached(const Graph& graph) {
   std::vector<bool> reached(graph.values.size(), false);
   for (const Graph::Output& output : graph.outputs) reached[output.value] = true;

@@ -51,6 +51,9 @@ struct GraphConstant {
   uint32_t buffer = 0;
   // For passes that look at values: what `buffer` holds, where it is small; else null.
   std::shared_ptr<const std::vector<std::byte>> bytes;
+  // The loads in each row of a constant whose buffer has its rows by tiles (row_tiles.h); 0: the
+  // elements lie in their order.
+  uint32_t tiled_loads = 0;
 };
 
 struct Graph {
@@ -72,6 +75,9 @@ struct Graph {
   bool reserves = false;
   webidl::DimensionNames names;  // Of dynamic dimensions, all of them known from inputs.
 };
+
+// GraphConstant::tiled_loads of a constant; 0 of any other value.
+uint32_t TiledLoads(const Graph& graph, ValueId value);
 
 // What the node is called in labels and errors.
 std::string_view NodeName(const Node& node);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "ipc/codec.h"
+#include "service/graph/row_tiles.h"
 #include "webidl/graph_endpoints.h"
 #include "webidl/operator_table.h"
 
@@ -169,7 +170,8 @@ void GraphAssembler::AddConstant(uint32_t operand, webidl::OperandDescriptor des
         ValidationError("the shape of the constant ({}) is dynamic", descriptor.ToString()));
   }
   if (!Take(1, sizeof(PendingConstant))) return;
-  constants_.push_back({operand, {std::move(descriptor), buffer, /*bytes=*/nullptr}});
+  const uint32_t tiled_loads = CountTiledLoads(descriptor);
+  constants_.push_back({operand, {std::move(descriptor), buffer, /*bytes=*/nullptr, tiled_loads}});
 }
 
 void GraphAssembler::AddOperators(std::vector<webidl::Operator> operators) {

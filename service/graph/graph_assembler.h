@@ -20,7 +20,8 @@ namespace webnnd::service {
 class GraphAssembler {
  public:
   void AddInput(ipc::GraphInput input);
-  // `buffer` as in GraphConstant, whose values are left to who has them.
+  // `buffer` as in GraphConstant, by tiles where CountTiledLoads says so. Its values are left to
+  // who has them.
   void AddConstant(uint32_t operand, webidl::OperandDescriptor descriptor, uint32_t buffer);
   void AddOperators(std::vector<webidl::Operator> operators);
   // For errors that are found outside, such as a constant's bad descriptor.

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/graph/row_tiles.h"
 #include "service/passes/gemv.h"
 #include "service/passes/kernel_parameters.h"
 
@@ -14,8 +15,6 @@ namespace {
 
 using shaders::ShaderId;
 using webidl::Shape;
-
-constexpr uint32_t kWeightsPerLoad = 32;  // Of 16 bytes.
 
 ShaderId ChooseShader(const BlockGemv& gemv) {
   if (gemv.gated) return ShaderId::kBlockGemvGated;
@@ -58,11 +57,13 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
   call.parameters = {shape[1], static_cast<uint32_t>(std::countr_zero(shape[2] / kWeightsPerLoad)),
                      rows_of_x, FloatBits(gemv.epsilon)};
   uint32_t biases = 0;
+  uint32_t tiled = 0;
   uint64_t rows = 0;
   for (size_t i = 0; i < gemv.matrices.size(); ++i) {
     const BlockGemv::Matrix& matrix = gemv.matrices[i];
     const bool has_bias = matrix.bias != kNoValue;
     if (has_bias) biases |= 1u << i;
+    if (builder.tiled_loads(matrix.weights) != 0) tiled |= 1u << i;
     const uint32_t rows_of_matrix = builder.descriptor(matrix.weights).shape()[0];
     rows += rows_of_matrix;
     for (ValueId value : {matrix.weights, matrix.scale, matrix.zero_point}) {
@@ -90,8 +91,11 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
     call.buffers.push_back(gain);
   }
   call.specialization = {static_cast<uint32_t>(x.data_type()),
-                         static_cast<uint32_t>(weights.data_type()), biases,
-                         IsByTiles(builder.descriptor(gemv.matrices[0].scale)), normalizes};
+                         static_cast<uint32_t>(weights.data_type()),
+                         biases,
+                         IsByTiles(builder.descriptor(gemv.matrices[0].scale)),
+                         normalizes,
+                         tiled};
   // An invocation computes eight rows where operands are read as texels.
   call.invocations = uint64_t{rows_of_x} * DivideRoundingUp<uint64_t>(rows, 8);
   call.cost = rows_of_x * rows * depth;

@@ -13,6 +13,7 @@
 #include "service/passes/pack_block_scales.h"
 #include "service/passes/pack_filters.h"
 #include "service/passes/strided_endpoints.h"
+#include "service/passes/untile_constants.h"
 
 namespace webnnd::service {
 
@@ -52,6 +53,7 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (IsDynamic(graph)) return {};
   if (options.fusion) Fuse(graph, options.fusions);
   if (!options.constant_folding || options.evaluator == nullptr) return {};
+  TRY(UntileConstants(graph, options.evaluator));
   TRY(PackBlockScales(graph, *options.evaluator));
   return PackFilters(graph, *options.evaluator);
 }
@@ -68,6 +70,7 @@ Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& 
 }
 
 Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
+  TRY(UntileConstants(graph, nullptr));
   TraceScope lowering("lower");
   LoweringBuilder lowered(graph);
   StridedEndpoints endpoints(graph, options, lowered);

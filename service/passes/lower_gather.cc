@@ -120,7 +120,8 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
   LoweredCall call;
   call.shader = ShaderId::kGather;
   call.specialization = {static_cast<uint32_t>(units.type),
-                         static_cast<uint32_t>(indices.data_type()), units.quads};
+                         static_cast<uint32_t>(indices.data_type()), units.quads,
+                         builder.tiled_loads(node.operands[0]) != 0};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {count, shape[axis], index_count, 0};
   AppendDivisor(units.slice, call.parameters);

@@ -42,6 +42,8 @@ class LoweringBuilder {
   const webidl::OperandDescriptor& descriptor(ValueId value) const {
     return graph_.values[value].descriptor;
   }
+  // GraphConstant::tiled_loads of a constant; 0 of any other value.
+  uint32_t tiled_loads(ValueId value) const { return TiledLoads(graph_, value); }
   const Graph& graph() const { return graph_; }
   // A temporary of this lowering.
   ValueId AddTemporary(webidl::OperandDescriptor descriptor);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "service/graph/row_tiles.h"
 #include "service/passes/fusion/fusion_choice.h"
 #include "service/passes/strided_endpoints.h"
 #include "service/session/build_graph.h"
@@ -379,11 +381,19 @@ Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data)
              "the data's byte length ({}) is not the tensor's ({})", data.length(),
              tensor.current.byte_length());
   ASSIGN_OR_RETURN(const std::vector<ByteRange> ranges, RangesOf(tensor));
+  const uint32_t tiled_loads = tensor.constant ? CountTiledLoads(tensor.descriptor) : 0;
   context.has_unsubmitted_work = true;
   std::shared_ptr<WorkOutcome> outcome = OutcomeOfWriting(tensor);
   TRY(context.timeline->Write(
       tensor.buffer, ranges,
-      [&](uint64_t offset, std::span<std::byte> staging) { return data.Read(offset, staging); },
+      [&](uint64_t offset, std::span<std::byte> staging) {
+        if (tiled_loads == 0) return data.Read(offset, staging);
+        CHECK(offset == 0 && staging.size() == data.length());
+        return ReadByTiles(
+            tiled_loads,
+            [&](uint64_t from, std::span<std::byte> rows) { return data.Read(from, rows); },
+            staging);
+      },
       outcome));
   tensor.written = std::move(outcome);
   return {};
