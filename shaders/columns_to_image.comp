@@ -133,19 +133,18 @@ const uint kStripStepMax = 4u;
 // is a multiple of 4, and `distance` from it a constant.
 vec4 LoadPositions(uint from, uint first, int distance, bool counts) {
   const uint width = P4(kWidth).x;
-  const int moved = distance >> 2;
-  const uint shift = uint(distance) & 3u;
   const int last = int(width >> 2) - 1;
-  const int four = int(first >> 2) + moved;
-  vec4 low = uintBitsToFloat(LOAD_QUAD(1, (from >> 2) + uint(clamp(four, 0, last))));
-  vec4 high = low;
-  if (shift != 0u) high = uintBitsToFloat(LOAD_QUAD(1, (from >> 2) + uint(clamp(four + 1, 0, last))));
-  float eight[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+  const int four = int(first >> 2) + (distance >> 2);
+  vec4 run;
+#define FOUR_OF_LINE(q) \
+  uintBitsToFloat(LOAD_QUAD(1, (from >> 2) + uint(clamp(four + int(q), 0, last))))
+  LOAD_RUN(run, 4u, 4u, distance, FOUR_OF_LINE)
+#undef FOUR_OF_LINE
   const uint inside_to = counts ? width : 0u;
   vec4 result;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     bool inside = first + uint(distance) + i < inside_to;
-    float x = eight[shift + i];
+    float x = run[i];
     result[i] = inside ? x : 0.0;
   }
   return result;

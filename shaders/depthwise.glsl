@@ -3,7 +3,7 @@
 #ifndef WEBNND_SHADERS_DEPTHWISE_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_GLSL_
 
-#include "tensor.glsl"
+#include "fours.glsl"
 #include "window.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
@@ -24,20 +24,16 @@ WRITE_SLOT(3)
 READ_SLOT(4)
 READ_SLOT(5)
 READ_SLOT_WIDE(5)
+DECLARE_LOAD_FOURS(1)
+DECLARE_LOAD_FOURS(2)
+DECLARE_LOAD_FOURS(5)
 
 const uint kHeight = 6u;
 const uint kWidth = 9u;
 
-// Elements e to e + 3, for e a multiple of 4.
-#define LOAD_FOUR(slot, e)                                        \
-  (kType == kFloat16 ? HalvesToFloats(LOAD_PAIR(slot, (e) >> 2)) \
-                     : uintBitsToFloat(LOAD_QUAD(slot, (e) >> 2)))
-
-vec4 HalvesToFloats(uvec2 pair) { return vec4(unpackHalf2x16(pair.x), unpackHalf2x16(pair.y)); }
-
 // Of elements e to e + 3, of which `count` are in the line.
 vec4 LoadResidual(uint e, uint count) {
-  if (kIsAligned != 0u) return LOAD_FOUR(5, e);
+  if (kIsAligned != 0u) return LoadFours5(kType, e >> 2);
   vec4 residual = vec4(0.0);
   for (uint i = 0u; i < count; ++i) residual[i] = LOAD(5, kType, e + i);
   return residual;

@@ -12,9 +12,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
 
-// What four columns need of a line, and the loads that it takes from anywhere.
+// What four columns need of a line.
 const uint kLineLength = 3u * STEP + TAPS;
-const uint kLineQuads = (kLineLength + 6u) / 4u;
 
 struct Line {
   float of[kLineLength];
@@ -24,48 +23,31 @@ struct Weights {
   float of[TAPS][TAPS];
 };
 
-// The loads that a filter takes from anywhere, if its weights lie together: none is beyond it.
-const uint kFilterQuads = (TAPS * TAPS + 6u) / 4u;
-
 // From column `first` on of the row that begins at `from`; 0 before the first column, from which it
 // wraps, and behind the last one.
 Line LoadLine(uint from, uint first, bool inside) {
   int at = int(from + first);
-  float elements[4u * kLineQuads];
-  [[unroll]] for (uint q = 0u; q < kLineQuads; ++q) {
-    vec4 four = LOAD_FOUR(1, 4u * uint(clamp((at >> 2) + int(q), 0, int(P(3)))));
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = four[i];
-  }
-  bool by_two = (at & 2) != 0;
-  float moved[kLineLength + 1u];
-  [[unroll]] for (uint i = 0u; i <= kLineLength; ++i) {
-    moved[i] = by_two ? elements[min(i + 2u, 4u * kLineQuads - 1u)] : elements[i];
-  }
-  bool by_one = (at & 1) != 0;
-  uint width = inside ? P4(kWidth).x : 0u;
   Line line;
+#define FOUR_OF_LINE(q) LoadFours1(kType, uint(clamp((at >> 2) + int(q), 0, int(P(3)))))
+  LOAD_RUN(line.of, kLineLength, kLineLength, at, FOUR_OF_LINE)
+#undef FOUR_OF_LINE
+  uint width = inside ? P4(kWidth).x : 0u;
   [[unroll]] for (uint i = 0u; i < kLineLength; ++i) {
-    line.of[i] = first + i < width ? (by_one ? moved[i + 1u] : moved[i]) : 0.0;
+    float element = line.of[i];
+    line.of[i] = first + i < width ? element : 0.0;
   }
   return line;
 }
 
+// If the weights lie together: no four that holds one is beyond the filter.
 Weights LoadFilter(uint at) {
-  float elements[4u * kFilterQuads];
-  [[unroll]] for (uint q = 0u; q < kFilterQuads; ++q) {
-    vec4 four = LOAD_FOUR(2, 4u * ((at >> 2) + q));
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = four[i];
-  }
-  bool by_two = (at & 2u) != 0u;
-  float moved[TAPS * TAPS + 1u];
-  [[unroll]] for (uint i = 0u; i <= TAPS * TAPS; ++i) {
-    moved[i] = by_two ? elements[min(i + 2u, 4u * kFilterQuads - 1u)] : elements[i];
-  }
-  bool by_one = (at & 1u) != 0u;
+  const uint kTaps = TAPS * TAPS;
+  float taps[kTaps];
+#define FOUR_OF_FILTER(q) LoadFours2(kType, (at >> 2) + (q))
+  LOAD_RUN(taps, kTaps, kTaps, at, FOUR_OF_FILTER)
+#undef FOUR_OF_FILTER
   Weights weights;
-  [[unroll]] for (uint i = 0u; i < TAPS * TAPS; ++i) {
-    weights.of[i / TAPS][i % TAPS] = by_one ? moved[i + 1u] : moved[i];
-  }
+  [[unroll]] for (uint i = 0u; i < kTaps; ++i) weights.of[i / TAPS][i % TAPS] = taps[i];
   return weights;
 }
 

@@ -40,7 +40,7 @@ vec4 LoadColumns(Place place, uint from, uint kx) {
 }
 
 vec4 LoadChannelFilters(uint e) {
-  if (kFilterByFour != 0u) return LOAD_FOUR(2, e);
+  if (kFilterByFour != 0u) return LoadFours2(kType, e >> 2);
   vec4 weights;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) weights[i] = LOAD(2, kType, e + i * P4(5).x);
   return weights;
@@ -54,7 +54,7 @@ vec4 SumOfRow(Place place, uint from, uint filter_from) {
     uint start = WindowStart(kWidth, place.column);
     for (uint kx = taps.x; kx < taps.y; ++kx) {
       uint column = start + kx * WINDOW_DILATION(kWidth);
-      vec4 x = LOAD_FOUR(1, from + column * P4(4).w);
+      vec4 x = LoadFours1(kType, (from + column * P4(4).w) >> 2);
       sum = fma(x, LoadChannelFilters(filter_from + kx * filter_step), sum);
     }
   } else {

@@ -23,7 +23,7 @@ Weights LoadWeights(uint channel) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
       uint e = channel * strides.x + y * strides.y + x * strides.z;
       if (kFilterByFour != 0u) {
-        weights.of[y][x] = LOAD_FOUR(2, e);
+        weights.of[y][x] = LoadFours2(kType, e >> 2);
       } else {
         [[unroll]] for (uint i = 0u; i < 4u; ++i) {
           weights.of[y][x][i] = LOAD(2, kType, e + i * strides.x);
@@ -71,7 +71,7 @@ void ComputeUnit(uint unit) {
     [[unroll]] for (uint x = 0u; x < (COLUMNS - 1u) * STEP + TAPS; ++x) {
       bool column_is_inside = left + x < size.y;
       bool is_inside = row_is_inside && column_is_inside;
-      vec4 loaded = LOAD_FOUR(1, from + min(left + x, size.y - 1u) * strides.w);
+      vec4 loaded = LoadFours1(kType, (from + min(left + x, size.y - 1u) * strides.w) >> 2);
       vec4 pixel = mix(vec4(0.0), loaded, bvec4(is_inside));
       [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
         [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {

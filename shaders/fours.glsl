@@ -44,4 +44,32 @@ const uint kFoursAtOnce = 4u;
     for (; i_ < (end); i_ += (step)) BODY(i_)                                                     \
   }
 
+// Sets run[0] to run[length - 1] to neighbours that begin anywhere in memory. FOUR(q) loads the q-th of
+// the fours that hold them; the first of them is element `place` of FOUR(0), of which the lowest two
+// bits count. `length` may be a specialisation constant, and is at most `length_max`, which is none.
+#define LOAD_RUN(run, length, length_max, place, FOUR)                                            \
+  {                                                                                               \
+    float loaded_[4u * (((length_max) + 6u) / 4u)];                                               \
+    [[unroll]] for (uint q_ = 0u; q_ < ((length_max) + 6u) / 4u; ++q_) {                          \
+      if (q_ >= ((length) + 6u) / 4u) break;                                                      \
+      const vec4 four_ = FOUR(q_);                                                                \
+      [[unroll]] for (uint i_ = 0u; i_ < 4u; ++i_) loaded_[4u * q_ + i_] = four_[i_];             \
+    }                                                                                             \
+    const bool by_two_ = (uint(place) & 2u) != 0u;                                                \
+    const bool by_one_ = (uint(place) & 1u) != 0u;                                                \
+    float moved_[(length_max) + 1u];                                                              \
+    [[unroll]] for (uint i_ = 0u; i_ <= (length_max); ++i_) {                                     \
+      if (i_ > (length)) break;                                                                   \
+      const float far_ = loaded_[i_ + 2u];                                                        \
+      const float near_ = loaded_[i_];                                                            \
+      moved_[i_] = by_two_ ? far_ : near_;                                                        \
+    }                                                                                             \
+    [[unroll]] for (uint i_ = 0u; i_ < (length_max); ++i_) {                                      \
+      if (i_ >= (length)) break;                                                                  \
+      const float far_ = moved_[i_ + 1u];                                                         \
+      const float near_ = moved_[i_];                                                             \
+      run[i_] = by_one_ ? far_ : near_;                                                           \
+    }                                                                                             \
+  }
+
 #endif  // WEBNND_SHADERS_FOURS_GLSL_

@@ -11,6 +11,8 @@
 #ifndef WEBNND_SHADERS_IMAGE_COLUMNS_GLSL_
 #define WEBNND_SHADERS_IMAGE_COLUMNS_GLSL_
 
+#include "fours.glsl"
+
 layout(constant_id = 6) const uint kChannelsLast = 0u;
 
 const uint kImage = 24u;
@@ -82,15 +84,10 @@ bool IsInside(Columns columns, uint j, uint i, uvec3 place) {
 // Elements at to at + 3, which may reach beyond the image: whatever is there.
 vec4 LoadFourFrom(uint at, uint last_four) {
   uint four = uint(int(at) >> 2);
-  vec4 low = LoadFour2(4u * min(four, last_four));
-  vec4 high = LoadFour2(4u * min(four + 1u, last_four));
-  bool by_two = (at & 2u) != 0u;
-  float moved[5] = float[5](by_two ? low.z : low.x, by_two ? low.w : low.y,
-                            by_two ? high.x : low.z, by_two ? high.y : low.w,
-                            by_two ? high.z : high.x);
-  bool by_one = (at & 1u) != 0u;
   vec4 result;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) result[i] = by_one ? moved[i + 1u] : moved[i];
+#define FOUR_OF_IMAGE(q) LoadFour2(4u * min(four + (q), last_four))
+  LOAD_RUN(result, 4u, 4u, at, FOUR_OF_IMAGE)
+#undef FOUR_OF_IMAGE
   return result;
 }
 

@@ -26,11 +26,9 @@ DECLARE_LOAD_FOURS(1)
 const uint kTapsMax = 16u;
 const uint kStepMax = 4u;
 const uint kLengthMax = 3u * kStepMax + kTapsMax;
-const uint kQuadsMax = (kLengthMax + 6u) / 4u;
 
-// What four columns need of a row, and the loads that it takes from anywhere.
+// What four columns need of a row.
 const uint kLength = 3u * kStep + kTaps;
-const uint kQuads = (kLength + 6u) / 4u;
 
 void ComputeUnit(uint unit) {
   uvec3 fours = P4(1).xyz;
@@ -43,27 +41,13 @@ void ComputeUnit(uint unit) {
   uint first = 4u * four * kStep - P4(3).y;
   uint width = y < P(2) ? P(3) : 0u;
   int at = int((plane * P(2) + min(y, P(2) - 1u)) * P(3) + first);
-  float elements[4u * kQuadsMax];
-  [[unroll]] for (uint q = 0u; q < kQuadsMax; ++q) {
-    if (q >= kQuads) break;
-    vec4 loaded = LoadFours1(kType, uint(clamp((at >> 2) + int(q), 0, int(P(1)))));
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = loaded[i];
-  }
-  bool by_two = (at & 2) != 0;
-  bool by_one = (at & 1) != 0;
-  float moved[kLengthMax + 1u];
-  [[unroll]] for (uint i = 0u; i <= kLengthMax; ++i) {
-    if (i > kLength) break;
-    float far = elements[min(i + 2u, 4u * kQuads - 1u)];
-    float near = elements[i];
-    moved[i] = by_two ? far : near;
-  }
   float line[kLengthMax];
+#define FOUR_OF_IMAGE(q) LoadFours1(kType, uint(clamp((at >> 2) + int(q), 0, int(P(1)))))
+  LOAD_RUN(line, kLength, kLengthMax, at, FOUR_OF_IMAGE)
+#undef FOUR_OF_IMAGE
   [[unroll]] for (uint i = 0u; i < kLengthMax; ++i) {
     if (i >= kLength) break;
-    float far = moved[i + 1u];
-    float near = moved[i];
-    float element = by_one ? far : near;
+    float element = line[i];
     bool inside = first + i < width;
     line[i] = inside ? element : 0.0;
   }
