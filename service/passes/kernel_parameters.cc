@@ -39,6 +39,11 @@ std::array<uint32_t, 3> MakeDivisor(uint32_t divisor) {
   return {divisor, NarrowCast<uint32_t>(multiplier), shift};
 }
 
+void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters, uint32_t word_behind) {
+  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
+  parameters.push_back(word_behind);
+}
+
 std::vector<uint32_t> PackedStrides(std::span<const uint32_t> shape) {
   std::vector<uint32_t> strides(shape.size());
   uint32_t stride = 1;
@@ -95,12 +100,17 @@ std::vector<StridedDimension> Coalesce(std::span<const StridedDimension> dimensi
   return result;
 }
 
+uint64_t ElementsOf(std::span<const StridedDimension> dimensions) {
+  uint64_t count = 1;
+  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+  return count;
+}
+
 void AppendDimensions(std::span<const StridedDimension> dimensions,
                       std::vector<uint32_t>& parameters) {
   CHECK(parameters.size() % 4 == 0 && !dimensions.empty());
   for (const StridedDimension& dimension : dimensions) {
-    for (uint32_t word : MakeDivisor(dimension.size)) parameters.push_back(word);
-    parameters.push_back(0);
+    AppendDivisor(dimension.size, parameters);
     parameters.insert(parameters.end(), dimension.strides.begin(), dimension.strides.end());
   }
 }

@@ -37,6 +37,8 @@ ComputeClass ComputeClassOf(webidl::OperandDataType type);
 // {divisor, multiplier, shift}: how shaders divide (Divide of shaders/tensor.glsl). The divisor is
 // not 0; right for dividends below 2^31.
 std::array<uint32_t, 3> MakeDivisor(uint32_t divisor);
+// Appends a divisor, and the word behind it, which is free for anything: a uvec4 of the shader.
+void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters, uint32_t word_behind = 0);
 
 // Strides of a packed tensor, in elements.
 std::vector<uint32_t> PackedStrides(std::span<const uint32_t> shape);
@@ -61,6 +63,9 @@ std::vector<StridedDimension> MakeDimensions(std::span<const uint32_t> shape,
 // common cases (same shape, a scalar, a vector along the last axis) need no division. At least one
 // remains.
 std::vector<StridedDimension> Coalesce(std::span<const StridedDimension> dimensions);
+
+// Elements that a loop over the dimensions visits.
+uint64_t ElementsOf(std::span<const StridedDimension> dimensions);
 
 // Appends dimensions as shaders/strided.glsl reads them; `parameters` must end on a multiple of 4.
 void AppendDimensions(std::span<const StridedDimension> dimensions,

@@ -34,11 +34,6 @@ bool IsHalf(const OperandDescriptor& descriptor) {
   return descriptor.data_type() == OperandDataType::kFloat16;
 }
 
-void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
-  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
-  parameters.push_back(0);
-}
-
 uint32_t FoursPerRow(const OperandDescriptor& rows, uint32_t count) {
   return NarrowCast<uint32_t>(rows.element_count() / count / kFour);
 }

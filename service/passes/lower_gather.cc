@@ -42,11 +42,6 @@ QuadUnits QuadUnitsOf(OperandDataType type, uint32_t slice) {
   return {units.type, quads ? units.slice / 4 : units.slice, quads};
 }
 
-void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
-  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
-  parameters.push_back(0);
-}
-
 // Coordinates that kernels count by a constant, rather than in a loop.
 constexpr uint32_t kConstantCoordinatesMax = 4;
 

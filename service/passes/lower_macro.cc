@@ -123,8 +123,7 @@ Status Lower(const RotaryEmbedding& macro, const Node& node, LoweringBuilder& bu
   call.parameters = {NarrowCast<uint32_t>(result.element_count()), macro.rotary_size, table_rows,
                      0};
   for (uint32_t divisor : {macro.head_size, macro.heads, macro.sequence}) {
-    for (uint32_t word : MakeDivisor(divisor)) call.parameters.push_back(word);
-    call.parameters.push_back(0);
+    AppendDivisor(divisor, call.parameters);
   }
   call.invocations = StoreUnits(result);
   call.cost = 2 * result.element_count();

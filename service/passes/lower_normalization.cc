@@ -29,12 +29,6 @@ struct Affine {
   std::vector<uint32_t> strides;
 };
 
-uint64_t ElementsOf(std::span<const StridedDimension> dimensions) {
-  uint64_t count = 1;
-  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
-  return count;
-}
-
 // Elements of a group that moments.comp loops over within kInvocationIterationsMax: twice, shared
 // by a workgroup, with an iteration for each block of many. Without a constant rank, each element
 // has a loop over its dimensions.

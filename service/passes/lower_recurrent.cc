@@ -78,11 +78,6 @@ struct State {
 
 ValueId Or(ValueId value, ValueId substitute) { return value == kNoValue ? substitute : value; }
 
-void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
-  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
-  parameters.push_back(0);
-}
-
 Result<ValueId> AddFloatTemporary(uint64_t elements, LoweringBuilder& builder) {
   const uint32_t shape[] = {NarrowCast<uint32_t>(elements)};
   ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32,

@@ -87,11 +87,6 @@ uint32_t DimensionProduct(std::span<const uint32_t> shape) {
   return product;
 }
 
-void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
-  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
-  parameters.push_back(0);
-}
-
 // A tensor as [outer, axis, inner].
 struct AxisView {
   uint32_t rows;  // outer * inner
@@ -133,12 +128,6 @@ LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view
   SetRows(call, view.rows, shares_row);
   call.cost = uint64_t{view.rows} * view.axis * 8;
   return call;
-}
-
-uint64_t ElementsOf(std::span<const StridedDimension> dimensions) {
-  uint64_t count = 1;
-  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
-  return count;
 }
 
 // What one call of reduce.comp does.

@@ -287,8 +287,7 @@ Status LowerTriangular(const Node& node, LoweringBuilder& builder) {
   call.parameters = {NarrowCast<uint32_t>(result.element_count()), static_cast<uint32_t>(diagonal),
                      attributes.upper ? 1u : 0u, 0};
   for (uint32_t size : {columns, rows}) {
-    for (uint32_t word : MakeDivisor(size)) call.parameters.push_back(word);
-    call.parameters.push_back(0);
+    AppendDivisor(size, call.parameters);
   }
   call.invocations = StoreQuads(result);
   call.cost = 2 * result.byte_length();

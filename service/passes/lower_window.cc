@@ -84,11 +84,6 @@ Status NormalizeAxis(Axis& axis, uint32_t moves) {
   return {};
 }
 
-void AppendDivisor(uint32_t divisor, std::vector<uint32_t>& parameters) {
-  for (uint32_t word : MakeDivisor(divisor)) parameters.push_back(word);
-  parameters.push_back(0);
-}
-
 void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters) {
   parameters.insert(parameters.end(), {axis.input, axis.window, axis.padding, 0});
   AppendDivisor(axis.dilation, parameters);
@@ -156,12 +151,6 @@ FilterAxes AxesOf(webidl::ConvTranspose2dFilterOperandLayout layout) {
       return {.output = 0, .input = 3, .row = 1, .column = 2};
   }
   UNREACHABLE();
-}
-
-uint64_t CountOf(std::span<const StridedDimension> dimensions) {
-  uint64_t count = 1;
-  for (const StridedDimension& dimension : dimensions) count *= dimension.size;
-  return count;
 }
 
 // Blocks of channels of every pixel; strides as conv2d.comp reads them.
@@ -367,7 +356,7 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   Image input_strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
   Image output_strides = ReadImage(PackedStrides(result.shape()), convolution.layout);
   auto units = MakeUnits(convolution, input.shape(), result.shape(), block);
-  const uint64_t unit_count = CountOf(units);
+  const uint64_t unit_count = ElementsOf(units);
 
   uint64_t rows = TapsMax(convolution.height, convolution.transposed);
   uint64_t columns = TapsMax(convolution.width, convolution.transposed);
@@ -613,14 +602,10 @@ std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution,
 }
 
 void AppendMeeting(const Axis& axis, const Meeting& meeting, std::vector<uint32_t>& parameters) {
-  auto append = [&](uint32_t divisor, uint32_t word) {
-    for (uint32_t part : MakeDivisor(divisor)) parameters.push_back(part);
-    parameters.push_back(word);
-  };
   parameters.insert(parameters.end(), {axis.input, axis.window, axis.padding, meeting.inverse});
-  append(meeting.step, axis.dilation / meeting.common);
-  append(meeting.common, axis.dilation);
-  append(axis.stride, meeting.turns);
+  AppendDivisor(meeting.step, parameters, axis.dilation / meeting.common);
+  AppendDivisor(meeting.common, parameters, axis.dilation);
+  AppendDivisor(axis.stride, parameters, meeting.turns);
 }
 
 // Whether columns_to_image.comp computes strips of the result.
@@ -659,7 +644,7 @@ void AddColumnsToImageCall(const Convolution& convolution, const ColumnsProduct&
     dimensions = Coalesce(std::array{batch, group, channel, row});
     dimensions.push_back({DivideRoundingUp(output.column, 4 * width.stride), {0, 4, 0, 0}});
   }
-  const uint32_t units = strips ? NarrowCast<uint32_t>(CountOf(dimensions))
+  const uint32_t units = strips ? NarrowCast<uint32_t>(ElementsOf(dimensions))
                                 : NarrowCast<uint32_t>(result.element_count());
 
   // So few taps that a kernel of its own for them, without a loop, is no long one.
@@ -912,7 +897,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   call.specialization.insert(call.specialization.end(),
                              {fours.step, fours.lead, fours.all_inside, fours.stores_quads});
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {fours.step != 0 ? NarrowCast<uint32_t>(CountOf(dimensions)) : elements,
+  call.parameters = {fours.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
                      static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
   AppendDivisor(output.column, call.parameters);
   AppendAxis(height, call.parameters);

@@ -221,8 +221,7 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
                      0,
                      0};
   for (uint32_t divisor : {fours, DivideRoundingUp(WidthOf(product, operand), kPanelWidth)}) {
-    for (uint32_t word : MakeDivisor(divisor)) call.parameters.push_back(word);
-    call.parameters.push_back(0);
+    AppendDivisor(divisor, call.parameters);
   }
   AppendDimensions(batch, call.parameters);
   call.invocations = units;
