@@ -125,7 +125,7 @@ uvec2 ComputeElement(Place place, uint e, uint k) {
   return Encode(Activate(sum), kType);
 }
 
-// kStripTapsMax and kStripStepMax of service/passes/lower_window.cc.
+// kStripTapsMax and kStripStepMax of service/passes/transposed_convolution.cc.
 const uint kStripTapsMax = 16u;
 const uint kStripStepMax = 4u;
 

@@ -22,7 +22,7 @@ READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 DECLARE_LOAD_FOURS(1)
 
-// kLineTapsMax and kLineStepMax of service/passes/lower_window.cc.
+// kLineTapsMax and kLineStepMax of service/passes/window_product.cc.
 const uint kTapsMax = 16u;
 const uint kStepMax = 4u;
 const uint kLengthMax = 3u * kStepMax + kTapsMax;

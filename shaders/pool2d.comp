@@ -135,7 +135,7 @@ uvec2 ComputeOfFewTaps(QuadOffsets quad, uint e, uint k) {
 }
 
 // What four windows side by side cover, from the quad on in which the first one begins.
-const uint kLineQuadsMax = 8u;  // As lower_window.cc has it.
+const uint kLineQuadsMax = 8u;  // As lower_pool.cc has it.
 const uint kLineQuads = (kLead + 3u * kStep + kColumnTaps + 3u) / 4u;
 
 // Four columns of the result: their windows share what they load.

@@ -3,16 +3,17 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_conv.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_gather.h"
 #include "service/passes/lower_matmul.h"
 #include "service/passes/lower_normalization.h"
+#include "service/passes/lower_pool.h"
 #include "service/passes/lower_quantize.h"
 #include "service/passes/lower_recurrent.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/lower_resample.h"
 #include "service/passes/lower_shape.h"
-#include "service/passes/lower_window.h"
 
 namespace webnnd::service {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/passes/lower_window.h"
+#include "service/passes/lower_conv.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
 #include "service/passes/tall_product.h"

@@ -1,0 +1,163 @@
+#include "service/passes/lower_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_reduce.h"
+#include "service/passes/window.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::InputOperandLayout;
+using webidl::OperandDescriptor;
+using webidl::OperatorKind;
+
+// Values of specialisation constant 1 of pool2d.comp.
+enum class PoolOperation : uint32_t {
+#define POOL_OPERATION(name, value) k##name = value,
+#include "shaders/operations.inc"
+#undef POOL_OPERATION
+};
+
+// Whether every window is the whole image: a reduction of its rows and columns.
+bool CoversImage(const Axis& axis) {
+  return axis.output == 1 && axis.dilation == 1 &&
+         uint64_t{axis.input} + axis.padding <= axis.window;
+}
+
+Status LowerGlobalPool(const Node& node, InputOperandLayout layout, LoweringBuilder& builder) {
+  Node reduction = node;
+  reduction.kind = node.kind == OperatorKind::kAveragePool2d ? OperatorKind::kReduceMean
+                   : node.kind == OperatorKind::kL2Pool2d    ? OperatorKind::kReduceL2
+                                                             : OperatorKind::kReduceMax;
+  webidl::ReduceAttributes attributes{.keep_dimensions = true};
+  attributes.axes = layout == InputOperandLayout::kNchw ? std::vector<uint32_t>{2, 3}
+                                                        : std::vector<uint32_t>{1, 2};
+  reduction.attributes = std::move(attributes);
+  return LowerReduce(reduction, builder);
+}
+
+// Specialisation constants 8 to 11 of pool2d.comp.
+struct FoursOfWindows {
+  uint32_t step = 0;
+  uint32_t lead = 0;
+  uint32_t all_inside = 0;
+  uint32_t stores_quads = 0;
+};
+
+bool LieInside(const Axis& axis) {
+  const uint64_t last = uint64_t{axis.output - 1} * axis.stride;
+  return axis.padding == 0 && last + uint64_t{axis.window - 1} * axis.dilation < axis.input;
+}
+
+// For an image whose columns lie together; no step where windows are not taken by fours.
+FoursOfWindows FindFoursOfWindows(webidl::OperandDataType type, const Axis& height,
+                                  const Axis& width) {
+  constexpr uint64_t kLineQuadsMax = 8;
+  const uint32_t lead = (4 - width.padding % 4) % 4;
+  const uint64_t line = lead + 3 * uint64_t{width.stride} + width.window;
+  if (PerQuad(type) != 4 || width.dilation != 1 || width.input % 4 != 0 ||
+      line > 4 * kLineQuadsMax) {
+    return {};
+  }
+  return {width.stride, lead, LieInside(height) && LieInside(width), width.output % 4 == 0};
+}
+
+PoolOperation PoolOperationOf(OperatorKind kind) {
+  if (kind == OperatorKind::kAveragePool2d) return PoolOperation::kAverage;
+  return kind == OperatorKind::kL2Pool2d ? PoolOperation::kL2 : PoolOperation::kMax;
+}
+
+ShaderId PoolShader(webidl::OperandDataType type) {
+  // The rows of the family stand in the order of ComputeClass in
+  // shaders/table.txt.
+  static_assert(static_cast<int>(ShaderId::kPool2dUint64) -
+                    static_cast<int>(ShaderId::kPool2dFloat) ==
+                static_cast<int>(ComputeClass::kUint64));
+  return static_cast<ShaderId>(static_cast<uint16_t>(ShaderId::kPool2dFloat) +
+                               static_cast<uint16_t>(ComputeClassOf(type)));
+}
+
+}  // namespace
+
+Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::Pool2dAttributes>(node.attributes);
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  Image sizes = ReadImage(input.shape(), attributes.layout);
+  Image output = ReadImage(result.shape(), attributes.layout);
+  Axis height = MakeAxis(0, attributes.padding, attributes.strides, attributes.dilations);
+  Axis width = MakeAxis(1, attributes.padding, attributes.strides, attributes.dilations);
+  const SpatialList& window = attributes.window_dimensions;
+  height.input = sizes.row;
+  height.window = window ? (*window)[0] : sizes.row;
+  height.output = output.row;
+  width.input = sizes.column;
+  width.window = window ? (*window)[1] : sizes.column;
+  width.output = output.column;
+  TRY(NormalizeAxis(height, height.output));
+  TRY(NormalizeAxis(width, width.output));
+  if (CoversImage(height) && CoversImage(width)) {
+    return LowerGlobalPool(node, attributes.layout, builder);
+  }
+
+  uint64_t rows = TapsMax(height, /*transposed=*/false);
+  uint64_t columns = TapsMax(width, /*transposed=*/false);
+  uint64_t loops = rows * (1 + LoopsOver(columns));
+  uint64_t units = StoreUnits(result);
+  auto elements = NarrowCast<uint32_t>(result.element_count());
+  // An invocation computes all elements of a word.
+  uint64_t unit_elements = DivideRoundingUp<uint64_t>(elements, units);
+  if (loops * unit_elements > kInvocationIterationsMax) {
+    return NotSupportedError("the window ({} by {} taps) is larger than a kernel loops over", rows,
+                             columns);
+  }
+
+  // So few taps that a kernel of its own for the window, without a loop, is no
+  // long one.
+  constexpr uint64_t kConstantTapsMax = 16;
+  const uint64_t taps = uint64_t{height.window} * width.window;
+  const bool few_taps = taps <= kConstantTapsMax;
+  const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
+  const FoursOfWindows fours =
+      few_taps && is_nchw ? FindFoursOfWindows(input.data_type(), height, width) : FoursOfWindows();
+  Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
+  Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
+  StridedDimension batch{output.batch, {0, strides.batch, 0, result_strides.batch}};
+  StridedDimension channel{output.channel, {0, strides.channel, 0, result_strides.channel}};
+  StridedDimension pixel{output.row * output.column, {1, 0}};
+  StridedDimension row{output.row, {1, 0, 0, result_strides.row}};
+  StridedDimension four{DivideRoundingUp<uint32_t>(output.column, 4), {0, 0, 4, 4}};
+  auto dimensions = fours.step != 0 ? Coalesce(std::array{batch, channel, row, four})
+                    : is_nchw       ? Coalesce(std::array{batch, channel, pixel})
+                                    : Coalesce(std::array{batch, pixel, channel});
+  LoweredCall call;
+  call.shader = PoolShader(input.data_type());
+  call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
+                         static_cast<uint32_t>(input.data_type()), RankConstant(dimensions),
+                         columns < kLongLoopUnroll};
+  call.specialization.push_back(few_taps ? height.window : 0);
+  call.specialization.push_back(few_taps ? width.window : 0);
+  call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
+  call.specialization.insert(call.specialization.end(),
+                             {fours.step, fours.lead, fours.all_inside, fours.stores_quads});
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {fours.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
+                     static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
+  AppendDivisor(output.column, call.parameters);
+  AppendAxis(height, call.parameters);
+  AppendAxis(width, call.parameters);
+  AppendDimensions(dimensions, call.parameters);
+  call.invocations = fours.step != 0 ? call.parameters[0] : few_taps ? StoreQuads(result) : units;
+  call.cost = elements * std::max({loops, rows * columns, taps});
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service
