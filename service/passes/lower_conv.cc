@@ -104,10 +104,15 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
 
 }  // namespace
 
-Result<std::optional<FilterProduct>> FindFilterProduct(const Node& conv2d,
+Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
                                                        const LoweringBuilder& builder) {
-  ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(conv2d, builder));
-  return MakeWindowProduct(convolution, conv2d, builder);
+  ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
+  if (!convolution.transposed) return MakeWindowProduct(convolution, node, builder);
+  std::optional<FilterProduct> found;
+  if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
+    found = FilterProduct{std::move(columns->product), 0};
+  }
+  return found;
 }
 
 Status LowerConv2d(const Node& node, LoweringBuilder& builder) {

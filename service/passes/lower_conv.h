@@ -12,8 +12,8 @@ namespace webnnd::service {
 Status LowerConv2d(const Node& node, LoweringBuilder& builder);
 Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder);
 
-// The product that a conv2d lowers to; none where it lowers to another kernel.
-Result<std::optional<FilterProduct>> FindFilterProduct(const Node& conv2d,
+// The product that a conv2d or convTranspose2d lowers to; none where it lowers to another kernel.
+Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
                                                        const LoweringBuilder& builder);
 
 }  // namespace webnnd::service

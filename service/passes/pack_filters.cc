@@ -14,13 +14,18 @@
 namespace webnnd::service {
 namespace {
 
+bool IsConvolution(const Node& node) {
+  return node.kind == webidl::OperatorKind::kConv2d ||
+         node.kind == webidl::OperatorKind::kConvTranspose2d;
+}
+
 class Packer {
  public:
   explicit Packer(Graph& graph) : graph_(graph) {}
 
   Status Run(ConstantEvaluator& evaluator) {
     for (Node& node : graph_.nodes) {
-      if (node.kind != webidl::OperatorKind::kConv2d) continue;
+      if (!IsConvolution(node)) continue;
       if (graph_.values[node.operands[1]].kind != Value::Kind::kConstant) continue;
       ASSIGN_OR_RETURN(std::optional<FilterProduct> found,
                        FindFilterProduct(node, LoweringBuilder(graph_)));
@@ -30,6 +35,7 @@ class Packer {
       bytes_ += bytes;
       ASSIGN_OR_RETURN(node.operands[1],
                        Pack(std::move(found->product), found->filter, node.operands[1]));
+      calls_.calls().back().label = NodeName(node);
     }
     return Evaluate(evaluator);
   }
@@ -60,7 +66,6 @@ class Packer {
   // All in one run.
   Status Evaluate(ConstantEvaluator& evaluator) {
     if (constants_.empty()) return {};
-    for (LoweredCall& call : calls_.calls()) call.label = "conv2d";
     ASSIGN_OR_RETURN(const CompiledGraph compiled, PlanMemory(packing_, std::move(calls_)));
     return EvaluateConstants(compiled, constants_, evaluator, graph_);
   }

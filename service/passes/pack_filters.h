@@ -10,9 +10,9 @@ namespace webnnd::service {
 // go.
 inline constexpr uint64_t kPackedFilterBytesMax = uint64_t{16} << 20;
 
-// Constant filters of conv2d that become tall products (tall_product.h) become panels, which are
-// constants in turn, computed once by the kernel that else would at each dispatch; in order, as
-// long as they fit kPackedFilterBytesMax.
+// Constant filters of conv2d and convTranspose2d that become tall products (tall_product.h) become
+// panels, which are constants in turn, computed once by the kernel that else would at each dispatch;
+// in order, as long as they fit kPackedFilterBytesMax.
 Status PackFilters(Graph& graph, ConstantEvaluator& evaluator);
 
 }  // namespace webnnd::service

@@ -15,6 +15,7 @@ namespace webnnd::service {
 namespace {
 
 using webidl::Conv2dAttributes;
+using webidl::ConvTranspose2dAttributes;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::OperatorKind;
@@ -40,6 +41,15 @@ class PackFiltersTest : public testing::Test {
     node.attributes = Conv2dAttributes{};
     node.operands = {Add(Value::Kind::kInput, {1, channels, size, size}), filter, kNoValue};
     node.results = {Add(Value::Kind::kResult, {1, filters, size, size})};
+    graph_.nodes.push_back(std::move(node));
+  }
+  // By 2x2 taps that do not overlap, to as many channels as there are.
+  void AddTransposed(ValueId filter, uint32_t channels, uint32_t size) {
+    Node node;
+    node.kind = OperatorKind::kConvTranspose2d;
+    node.attributes = ConvTranspose2dAttributes{.strides = {{2, 2}}};
+    node.operands = {Add(Value::Kind::kInput, {1, channels, size, size}), filter, kNoValue};
+    node.results = {Add(Value::Kind::kResult, {1, channels, 2 * size, 2 * size})};
     graph_.nodes.push_back(std::move(node));
   }
   void Pack() {
@@ -73,27 +83,46 @@ TEST_F(PackFiltersTest, FilterOfATallProduct_ComesInPanels) {
   EXPECT_EQ(graph_.values[filter].descriptor.shape(), (Shape{50, 90, 1, 1}));
 }
 
+TEST_F(PackFiltersTest, FilterOfATransposedConvolution_ComesInPanels) {
+  const ValueId filter = Add(Value::Kind::kConstant, {50, 50, 2, 2});
+  AddTransposed(filter, 50, 32);
+  Pack();
+  ASSERT_EQ(evaluator_.asked, (std::vector<std::vector<uint32_t>>{{0}}));
+  const ValueId packed = graph_.nodes[0].operands[1];
+  ASSERT_NE(packed, filter);
+  // Taps and channels of the result are rows.
+  EXPECT_EQ(graph_.values[packed].descriptor.shape(), (Shape{7, 32 * 56}));
+  ASSERT_NE(graph_.values[packed].panels_of, nullptr);
+  EXPECT_EQ(graph_.values[packed].panels_of->shape(), (Shape{50, 50, 2, 2}));
+  EXPECT_EQ(evaluator_.plans.at(0).calls.at(0).label, "convTranspose2d");
+}
+
 TEST_F(PackFiltersTest, WhatIsNoConstantOrNotTall_StaysAsItIs) {
   AddConvolution(Add(Value::Kind::kInput, {50, 90, 1, 1}), 90, 50, 32);
   AddConvolution(Add(Value::Kind::kConstant, {8, 90, 1, 1}), 90, 8, 32);
+  AddTransposed(Add(Value::Kind::kInput, {50, 50, 2, 2}), 50, 32);
+  AddTransposed(Add(Value::Kind::kConstant, {5, 5, 2, 2}), 5, 32);
   const Graph before = graph_;
   Pack();
   EXPECT_TRUE(evaluator_.asked.empty());
-  for (size_t i : {0u, 1u}) EXPECT_EQ(graph_.nodes[i].operands, before.nodes[i].operands);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(graph_.nodes[i].operands, before.nodes[i].operands);
 }
 
 TEST_F(PackFiltersTest, FiltersBeyondTheLimit_StayAsTheyAre) {
   // 9 MiB each.
   const ValueId first = Add(Value::Kind::kConstant, {1536, 1536, 1, 1});
   const ValueId second = Add(Value::Kind::kConstant, {1536, 1536, 1, 1});
+  const ValueId transposed = Add(Value::Kind::kConstant, {768, 768, 2, 2});
   const ValueId small = Add(Value::Kind::kConstant, {64, 64, 1, 1});
   AddConvolution(first, 1536, 1536, 16);
   AddConvolution(second, 1536, 1536, 16);
+  AddTransposed(transposed, 768, 16);
   AddConvolution(small, 64, 64, 64);
   Pack();
   EXPECT_NE(graph_.nodes[0].operands[1], first);
   EXPECT_EQ(graph_.nodes[1].operands[1], second);
-  EXPECT_NE(graph_.nodes[2].operands[1], small);
+  EXPECT_EQ(graph_.nodes[2].operands[1], transposed);
+  EXPECT_NE(graph_.nodes[3].operands[1], small);
   ASSERT_EQ(evaluator_.asked.size(), 1u);
   EXPECT_EQ(evaluator_.asked[0].size(), 2u);
 }
@@ -111,35 +140,59 @@ T Must(Result<T> result) {
   return *std::move(result);
 }
 
+Result<webnn::Operand> Convolve(webnn::GraphBuilder& builder, const webnn::Operand& x,
+                                const webnn::Operand& filter, const webnn::Conv2dOptions& options) {
+  return builder.Conv2d(x, filter, options);
+}
+Result<webnn::Operand> Convolve(webnn::GraphBuilder& builder, const webnn::Operand& x,
+                                const webnn::Operand& filter,
+                                const webnn::ConvTranspose2dOptions& options) {
+  return builder.ConvTranspose2d(x, filter, options);
+}
+
 class PackedFilters : public ServiceTest {
  protected:
   struct Ran {
     uint32_t kernels = 0;
     std::vector<std::byte> bytes;
   };
+  struct How {
+    bool folding = true;
+    bool constant_filter = true;
+  };
 
-  Ran Run(OperandDataType type, const webnn::Conv2dOptions& options, const Shape& input,
-          const Shape& filter, bool folding) {
-    auto context = MakeContext({.constant_folding = folding});
+  template <class Options>
+  Ran Run(OperandDataType type, const Options& options, const Shape& input, const Shape& filter,
+          How how) {
+    auto context = MakeContext({.constant_folding = how.folding});
     webnn::GraphBuilder builder(context);
     auto x = Must(builder.Input("x", type, input));
-    auto weights = Must(builder.Constant(type, filter, Random(type, filter, 1).bytes));
-    auto y = Must(builder.Relu(Must(builder.Conv2d(x, weights, options))));
+    const HostTensor weights = Random(type, filter, 1);
+    auto w = how.constant_filter ? Must(builder.Constant(type, filter, weights.bytes))
+                                 : Must(builder.Input("w", type, filter));
+    auto y = Must(builder.Relu(Must(Convolve(builder, x, w, options))));
     auto graph = Must(ml().Wait(builder.Build({{"y", y}})));
     const HostTensor data = Random(type, input, 2);
-    auto from = MakeTensor(*context, data.descriptor, data.bytes);
+    webnn::NamedTensors from = {{"x", MakeTensor(*context, data.descriptor, data.bytes)}};
+    if (!how.constant_filter) {
+      from.emplace("w", MakeTensor(*context, weights.descriptor, weights.bytes));
+    }
     auto to = MakeTensor(*context, y.descriptor());
-    CHECK(context->Dispatch(*graph, {{"x", from}}, {{"y", to}}).ok());
+    CHECK(context->Dispatch(*graph, from, {{"y", to}}).ok());
     return {graph->kernel_count(), Must(ml().Wait(context->ReadTensor(*to)))};
   }
 
   // The same bits as of a filter that is packed at each dispatch, by one kernel less.
-  void ExpectSame(OperandDataType type, const webnn::Conv2dOptions& options, const Shape& input,
+  template <class Options>
+  void ExpectSame(OperandDataType type, const Options& options, const Shape& input,
                   const Shape& filter) {
-    const Ran packed = Run(type, options, input, filter, /*folding=*/true);
-    const Ran plain = Run(type, options, input, filter, /*folding=*/false);
-    EXPECT_EQ(packed.kernels + 1, plain.kernels);
-    EXPECT_TRUE(packed.bytes == plain.bytes);
+    const Ran packed = Run(type, options, input, filter, {});
+    const Ran unfolded = Run(type, options, input, filter, {.folding = false});
+    const Ran given = Run(type, options, input, filter, {.constant_filter = false});
+    EXPECT_EQ(packed.kernels + 1, unfolded.kernels);
+    EXPECT_EQ(packed.kernels + 1, given.kernels);
+    EXPECT_TRUE(packed.bytes == unfolded.bytes);
+    EXPECT_TRUE(packed.bytes == given.bytes);
   }
 
   static HostTensor Random(OperandDataType type, const Shape& shape, uint32_t seed) {
@@ -169,6 +222,48 @@ TEST_F(PackedFilters, WherePixelsAreRows_GiveTheSameBits) {
   // So many pixels that the filter is packed in any case.
   ExpectSame(OperandDataType::kFloat32, options, {1, 28, 28, 96}, {60, 1, 1, 96});
   ExpectSame(OperandDataType::kFloat16, options, {1, 28, 28, 91}, {61, 1, 1, 91});
+}
+
+TEST_F(PackedFilters, OfTransposedConvolutions_GiveTheSameBits) {
+  webnn::ConvTranspose2dOptions options;
+  options.strides = {{2, 2}};
+  options.padding = {{1, 1, 1, 1}};
+  ExpectSame(OperandDataType::kFloat32, options, {1, 28, 33, 31}, {28, 19, 4, 4});
+  ExpectSame(OperandDataType::kFloat16, options, {1, 32, 24, 24}, {32, 16, 4, 4});
+  options.groups = 2;
+  ExpectSame(OperandDataType::kFloat32, options, {1, 48, 22, 20}, {48, 24, 3, 3});
+  options.groups = 1;
+  options.input_layout = webnn::InputOperandLayout::kNhwc;
+  options.filter_layout = webnn::ConvTranspose2dFilterOperandLayout::kHwoi;
+  ExpectSame(OperandDataType::kFloat32, options, {1, 33, 31, 28}, {4, 4, 19, 28});
+}
+
+// Where sizes come with the dispatch, the filter stays as it is.
+TEST_F(PackedFilters, OfDynamicGraphs_GiveTheSameBits) {
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  const webidl::DynamicDimension rows{"rows", 24, 1};
+  const HostTensor filter = Random(kFloat, {32, 16, 4, 4}, 1);
+  webnn::ConvTranspose2dOptions options;
+  options.strides = {{2, 2}};
+  auto context = MakeContext();
+  webnn::GraphBuilder builder(context);
+  auto x = Must(builder.Input("x", kFloat, std::vector<webidl::Dimension>{1u, 32u, rows, 24u}));
+  auto weights = Must(builder.Constant(kFloat, filter.descriptor.shape(), filter.bytes));
+  auto y = Must(builder.Relu(Must(builder.ConvTranspose2d(x, weights, options))));
+  auto graph = Must(ml().Wait(builder.Build({{"y", y}})));
+  auto to =
+      Must(ml().Wait(context->CreateTensor({.data_type = kFloat,
+                                            .shape = webidl::Sizes(y.descriptor().dimensions()),
+                                            .readable = true})));
+  // Tall products and, at one row, none; and back.
+  for (uint32_t height : {24u, 1u, 23u, 24u}) {
+    const Shape shape = {1, 32, height, 24};
+    const HostTensor data = Random(kFloat, shape, 2);
+    auto from = MakeTensor(*context, data.descriptor, data.bytes);
+    ASSERT_TRUE(context->Dispatch(*graph, {{"x", from}}, {{"y", to}}).ok());
+    const Ran at = Run(kFloat, options, shape, filter.descriptor.shape(), {});
+    EXPECT_TRUE(Must(ml().Wait(context->ReadTensor(*to))) == at.bytes) << height;
+  }
 }
 
 TEST_F(PackedFilters, GraphsOfOneTensor_ShareItsPanels) {
