@@ -58,9 +58,8 @@ if(WEBNND_FUZZERS)
 endif()
 
 # Headers that are not ours, parsed once for each set of options: half a second less for each source.
-# An include that is missing goes unnoticed then, so that only the preset release has them; asan, which
-# tools/test builds for the front door and .ci/run for everything, does without.
-set(test_options -O1 -g0)
+# An include that is missing goes unnoticed then, so that only the presets release and front-door have
+# them; asan, which .ci/run builds, does without.
 if(WEBNND_PRECOMPILED_HEADERS)
   set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
       <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
@@ -80,7 +79,7 @@ if(WEBNND_PRECOMPILED_HEADERS)
   if(WEBNND_TESTS)
     find_package(GTest REQUIRED)
     target_link_libraries(webnnd_test_headers PRIVATE GTest::gtest_main GTest::gmock)
-    target_compile_options(webnnd_test_headers PRIVATE ${test_options})
+    target_compile_options(webnnd_test_headers PRIVATE ${WEBNND_TEST_OPTIONS})
     target_precompile_headers(webnnd_test_headers PRIVATE
       <cmath> <filesystem> <fstream> <random> <set> <sstream> <gmock/gmock.h> <gtest/gtest.h>)
   endif()
@@ -134,11 +133,7 @@ function(webnnd_test name)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
   # The code under test keeps its own options; the tests themselves should build quickly.
-  target_compile_options(${target} PRIVATE ${test_options})
-  if(WEBNND_SANITIZERS AND "front-door" IN_LIST ARG_LABELS)
-    # They take seconds to run, and half the time to build.
-    target_compile_options(${target} PRIVATE -O0)
-  endif()
+  target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
   webnnd_precompiled(${target} test)
   if(MOLD_PROGRAM)
     target_link_options(${target} PRIVATE -fuse-ld=mold)
