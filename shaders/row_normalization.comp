@@ -1,10 +1,10 @@
 // (x - mean) / sqrt(variance + epsilon) * scale + bias for each row of slot 1, which is one piece:
 // slot 1 -> slot 4. Slots 2 and 3 are scale and bias. A workgroup shares a row.
 //
-// Parameters: 0 rows; 1 fours of elements in a row; 2 epsilon (float); 4..6 elements of scale and
-// bias as divisor, where rows take turns with them. Specialisation constants: 1 data type, 2 whether
-// there is a scale, 3 whether there is a bias, 4 whether scale and bias have an element for each of a
-// row, not one for the row.
+// Parameters: 0 rows; 1 fours of elements in a row; 2 epsilon (float); 3 whether a row may be summed
+// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them. Specialisation
+// constants: 1 data type, 2 whether there is a scale, 3 whether there is a bias, 4 whether scale and
+// bias have an element for each of a row, not one for the row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fours.glsl"
@@ -67,6 +67,10 @@ void AddFour(inout Moments moments, uint i, float shift) {
   moments.count += 1.0;
 }
 
+// From so many deviations from the mean on, an element is no shift: what rounding takes from elements
+// less it would show in those near the mean.
+const float kOutlier = 4.0;
+
 void ComputeRow(uint row) {
   uint count = P(1);
   uint base = row * count;
@@ -74,18 +78,32 @@ void ComputeRow(uint row) {
   uint step = gl_WorkGroupSize.x;
   float elements = 4.0 * float(count);
 
-  // An element, so that sums are about as small as the elements differ.
+  // Near the mean, so that what is summed is about as small as the elements differ: an element, and
+  // where it is an outlier, which few are, the mean that came of it.
   float shift = LOAD(1, kType, 4u * base);
-  Moments moments = Moments(0.0, vec4(0.0), vec4(0.0));
-  uint next = first;
-  for (; next + (kFoursAtOnce - 1u) * step < count; next += kFoursAtOnce * step) {
-    AddFours(moments, base + next, step, shift);
-  }
-  for (; next < count; next += step) AddFour(moments, base + next, shift);
-  float mean = FoldSum(moments.count * SumOfFour(moments.mean)) / elements;
-  vec4 distance = moments.mean - mean;
-  vec4 squares = moments.squares + moments.count * distance * distance;
-  float variance = FoldSum(SumOfFour(squares)) / elements;
+  float mean;
+  float variance;
+  bool may_shift = P(3) != 0u;
+  bool again;
+  do {
+    Moments moments = Moments(0.0, vec4(0.0), vec4(0.0));
+    uint next = first;
+    for (; next + (kFoursAtOnce - 1u) * step < count; next += kFoursAtOnce * step) {
+      AddFours(moments, base + next, step, shift);
+    }
+    for (; next < count; next += step) AddFour(moments, base + next, shift);
+    mean = FoldSum(moments.count * SumOfFour(moments.mean)) / elements;
+    vec4 distance = moments.mean - mean;
+    vec4 squares = moments.squares + moments.count * distance * distance;
+    variance = FoldSum(SumOfFour(squares)) / elements;
+    again = may_shift && mean * mean > kOutlier * kOutlier * variance;
+    may_shift = false;
+    shift += again ? mean : 0.0;
+  } while (again);
+  // The whole mean in two floats: what is left of elements near it is then exact.
+  precise float center = shift + mean;
+  precise float added = center - shift;
+  precise float rest = (shift - (center - added)) + (mean - added);
 
   float factor = 1.0 / sqrt(variance + uintBitsToFloat(P(2)));
   float row_bias = 0.0;
@@ -97,7 +115,7 @@ void ComputeRow(uint row) {
   }
 #define NORMALIZE(i)                                                                       \
   {                                                                                        \
-    vec4 x = (LoadFours1(kType, base + (i)) - shift - mean) * factor;                      \
+    vec4 x = (LoadFours1(kType, base + (i)) - center - rest) * factor;                     \
     if (kAffineAlongRow == 0u) {                                                           \
       x += row_bias;                                                                       \
     } else {                                                                               \

@@ -64,8 +64,10 @@ bool AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_aff
   }
   reduced = Coalesce(reduced);
   const uint32_t length = reduced.back().size;
-  // Two passes by fours, of which an iteration takes four (kFoursAtOnce of shaders/fours.glsl).
-  constexpr uint64_t kLengthMax = kInvocationIterationsMax * kLocalSizeMin * 16 / 2;
+  // By fours, of which an iteration takes four (kFoursAtOnce of shaders/fours.glsl); in two passes,
+  // and in three where the first one began far from the mean.
+  constexpr uint64_t kWalkedMax = kInvocationIterationsMax * kLocalSizeMin * 16;
+  constexpr uint64_t kLengthMax = kWalkedMax / 2;
   if (reduced.size() != 1 || reduced[0].strides[0] != 1 || length % 4 != 0 || length < 32 ||
       length > kLengthMax) {
     return false;
@@ -82,7 +84,7 @@ bool AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_aff
                   {has_bias ? affine.bias : node.operands[0], false},
                   {node.results[0], true}};
   const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
-  call.parameters = {rows, length / 4, FloatBits(epsilon), 0};
+  call.parameters = {rows, length / 4, FloatBits(epsilon), length <= kWalkedMax / 3};
   for (uint32_t word : MakeDivisor(row_affine.elements)) call.parameters.push_back(word);
   call.workgroups = rows;
   call.cost = 2 * input.element_count();

@@ -176,6 +176,31 @@ TEST(LowerLayerNormalization, LongRowsFarFromZero_KeepTheirVariance) {
   ExpectLayerNormalization(RandomTensor(kFloat, {600, 40, 2}, 8), {{1}}, true, true);
 }
 
+// Elements that lie far from an outlier are as exact as without it, wherever it is in the row.
+TEST(LowerLayerNormalization, RowsWithAnOutlier_KeepTheOthers) {
+  for (uint32_t length : {32u, 36u, 512u, 1028u}) {
+    for (uint32_t place : {0u, 1u, length / 2, length - 1}) {
+      for (double spread : {0.0, 1.0}) {
+        Values values =
+            RandomTensor(kFloat, {3, length}, length, 0.3 - spread, 0.3 + spread).Values();
+        values[length + place] = -1e6;  // Between rows without one.
+        const HostTensor input = HostTensor::Create(kFloat, {3, length}, values);
+        const HostTensor result = RunOne(OperatorKind::kLayerNormalization, {input, {}, {}},
+                                         webidl::LayerNormalizationAttributes{.axes = {{1}}});
+        const Values want = Normalize(input, {1}, {1}, {}, {}, 1e-5L);
+        const Values got = result.Values();
+        for (uint32_t i = length; i < 2 * length; ++i) {
+          ASSERT_LE(UlpDistance(kFloat, RoundTo(kFloat, want[i]), got[i]), 14)
+              << "element " << i - length << " of " << length << ", outlier at " << place
+              << ", want " << static_cast<double>(want[i]) << ", got "
+              << static_cast<double>(got[i]);
+        }
+        ExpectNear(want, result);
+      }
+    }
+  }
+}
+
 TEST(LowerLayerNormalization, GroupBeyondTheLoops_IsRefused) {
   auto result = RunNode(OperatorKind::kLayerNormalization,
                         {HostTensor::Create(kFloat, {1, 4000000}, {1}), {}, {}},
