@@ -112,13 +112,12 @@ float SumError(float a, float b, float sum) {
   return error;
 }
 float ProductError(float a, float b, float product) {
-  // The upper 12 bits of each factor, so that all partial products are exact.
+  // The upper 12 bits of each factor, so that the partial products that cancel are exact.
   precise float a_high = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);
   precise float b_high = uintBitsToFloat(floatBitsToUint(b) & 0xfffff000u);
   precise float a_low = a - a_high;
   precise float b_low = b - b_high;
-  precise float error =
-      ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+  precise float error = ((a_high * b_high - product) + a_high * b_low) + a_low * b;
   return error;
 }
 
@@ -131,15 +130,14 @@ float PowPositive(float x, float y) {
   float m = SplitExponent(x, exponent);
   float e = float(exponent);
   precise float f = m - 1.0;
-  precise float d = 2.0 + f;
-  float d_error = SumError(2.0, f, d);
-  precise float s = f / d;
-  precise float product = s * d;
-  float remainder = ((f - product) - ProductError(s, d, product)) - s * d_error;
-  float s_low = remainder * (0.5 - 0.5 * s);  // 1 / d is (1 - s) / 2.
+  float s = f / (2.0 + f);
+  // What f - s (2 + f) is: the first difference is exact, and so is the second.
+  precise float product = s * f;
+  precise float remainder = ((f - 2.0 * s) - product) - ProductError(s, f, product);
+  float twice_s_low = remainder - remainder * s;  // 2 / (2 + f) is 1 - s.
   precise float e_high = e * 0.693145751953125;
   precise float high = e_high + 2.0 * s;
-  float low = SumError(e_high, 2.0 * s, high) + 2.0 * s_low + AtanhTail(s, s * s) +
+  float low = SumError(e_high, 2.0 * s, high) + twice_s_low + AtanhTail(s, s * s) +
               e * 1.428606765330187e-06;
   // The lower part may be 1% of the logarithm; less than its last place is left of it, so that what
   // it adds to the exponent does not leave the range of ExpMinus1Reduced.
@@ -153,10 +151,17 @@ float PowPositive(float x, float y) {
   log_high = is_zero ? -infinite : log_high;
   precise float z = y * log_high;
   float z_low = ProductError(y, log_high, z) + y * log_low;
-  int n;
-  float r = ReduceByLn2(z, n) + z_low;
-  float result = ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
-  // Where n, which may be anything, is no power of 2.
+  // As ExpOfNegative, times a power of 2 that no float may hold: two factors, with both their biases in
+  // the rounder.
+  const float kRounder = 12582912.0 + 254.0;
+  precise float shifted = z * 1.4426950408889634 + kRounder;
+  precise float rounded = shifted - kRounder;
+  float r = ((z - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06) + z_low;
+  const uint both = floatBitsToUint(shifted);
+  const uint half_of_both = both >> 1;
+  float result = (1.0 + ExpMinus1Reduced(r)) * uintBitsToFloat(half_of_both << 23) *
+                 uintBitsToFloat((both - half_of_both) << 23);
+  // Where the factors may be anything.
   result = z > 97.5 ? infinite : result;
   return z < -111.0 ? 0.0 : result;
 }
@@ -269,33 +274,31 @@ float Approach(float from, float to) {
 // the suite's own tolerance (18 ULP) below -1.8. Ours go up to 11 ULP from the true value towards
 // the suite's: within the tolerance of the true value everywhere, of the suite's down to -2.1.
 float Gelu(float x) {
-  const float z = abs(x) * 0.7071067811865476;
-  // Beyond, the tail is less than the least number.
-  const bool is_far = z > 10.5;
-  precise float square = x * x;
-  float exponent = -0.5 * square;
-  exponent = is_far ? 0.0 : exponent;
-  // ProductError(x, x, square), by which 0.5 * square is off.
-  precise float upper = uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u);
-  precise float lower = x - upper;
-  precise float square_error = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower;
+  // Farther out, the tail is less than the least number: -0 to the left, nothing beside 1 to the right.
+  const uint magnitude_bits = floatBitsToUint(x) & 0x7fffffffu;
+  const float magnitude = uintBitsToFloat(min(magnitude_bits, 0x416d70a4u));  // 14.84
+  const float z = magnitude * 0.7071067811865476;
+  precise float square = magnitude * magnitude;
+  // By which it is off: without the square of the upper 12 bits, which is exact, a product remains.
+  precise float upper = uintBitsToFloat(floatBitsToUint(magnitude) & 0xfffff000u);
+  precise float lower = magnitude - upper;
+  precise float square_error = (upper * upper - square) + lower * (magnitude + upper);
   // 2^39 * e^exponent: half of the tail's, 2^40 times as large, since it may be subnormal where its
-  // product with x is not. As ExpOfNegative.
-  const float kRounder = 12582912.0;
+  // product with x is not. As ExpOfNegative, with the 39 and the exponent's bias in the rounder.
+  float exponent = -0.5 * square;
+  const float kRounder = 12582912.0 + 166.0;
   precise float shifted = exponent * 1.4426950408889634 + kRounder;
   precise float rounded = shifted - kRounder;
-  float r = (exponent - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
-  float power = uintBitsToFloat((floatBitsToUint(shifted) << 23) + (166u << 23));
-  float scale = power + power * ExpMinus1Reduced(r);
-  scale -= scale * (0.5 * square_error);
-  const float kUnscale = 1.0 / 1099511627776.0;
+  precise float r = (exponent - rounded * 0.693145751953125) -
+            (rounded * 1.428606765330187e-06 + 0.5 * square_error);
+  float power = uintBitsToFloat(floatBitsToUint(shifted) << 23);
+  float scale = (power + power * ExpMinus1Reduced(r)) * magnitude;
   float tail = scale * ErfcScaled(z);
-  float positive = x * (1.0 - kUnscale * tail);
-  float negative = -kUnscale * Approach(-x * tail, -x * (scale * ErfcScaledOfHandbook(z)));
-  positive = is_far ? x : positive;
-  negative = is_far ? -0.0 : negative;
+  const float kUnscale = 1.0 / 1099511627776.0;
+  float positive = x - kUnscale * tail;
+  float negative = -kUnscale * Approach(tail, scale * ErfcScaledOfHandbook(z));
   float result = x >= 0.0 ? positive : negative;
-  return IsNan(x) ? x : result;
+  return magnitude_bits > 0x7f800000u ? x : result;
 }
 
 // Words `i` to `i` + 2 of 2 / pi behind the point, after a word of zeros; i is at most 4. Selected: an
