@@ -1,0 +1,197 @@
+// Adaptive condition variables: POSIX's, which spin for a while before they sleep, in place of the
+// C library's.
+//
+// lavapipe hands each kernel call to a pool of threads that wait for it, and waits for them, on
+// condition variables. A thread that sleeps is back after 10 to 25 us, and these are three sleeps
+// for each kernel call, one after the other: together they take longer than most kernels of a small
+// language model. Here who waits looks for kSpinNs first, and lends the processor to whoever wants
+// it meanwhile.
+//
+// A program that links this object has them everywhere, also in the libraries that it loads later:
+// symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
+// pthread_cond_timedwait), but that they are no cancellation points. The sanitizers have their own.
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+namespace webnnd {
+namespace {
+
+constexpr int64_t kSpinNs = 200'000;
+constexpr int kLooksPerYield = 32;
+constexpr int kLockAttempts = 100;
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+// Lies in a pthread_cond_t. All 0 is what PTHREAD_COND_INITIALIZER means.
+struct Condition {
+  std::atomic<uint32_t> sequence;  // Of signals and broadcasts.
+  std::atomic<uint32_t> sleeping;  // Threads that only the kernel can wake.
+  std::atomic<uint32_t> waiting;   // Threads that will touch it again.
+  bool monotonic;
+  bool shared;  // Between processes.
+};
+static_assert(sizeof(Condition) <= sizeof(pthread_cond_t));
+static_assert(alignof(Condition) <= alignof(pthread_cond_t));
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+Condition& Of(pthread_cond_t* condition) { return *reinterpret_cast<Condition*>(condition); }
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+int64_t Nanoseconds(const timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
+
+int64_t Now(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return Nanoseconds(now);
+}
+
+long Futex(Condition& condition, int operation, uint32_t value, const timespec* deadline) {
+  if (!condition.shared) operation |= FUTEX_PRIVATE_FLAG;
+  return syscall(SYS_futex, &condition.sequence, operation, value, deadline, nullptr,
+                 FUTEX_BITSET_MATCH_ANY);
+}
+
+// Whether there was a signal after `sequence` in that time.
+bool Spin(const Condition& condition, uint32_t sequence, int64_t ns) {
+  const int64_t end = Now(CLOCK_MONOTONIC) + ns;
+  do {
+    for (int i = 0; i < kLooksPerYield; ++i) {
+      if (condition.sequence.load() != sequence) return true;
+      Pause();
+    }
+    sched_yield();
+  } while (Now(CLOCK_MONOTONIC) < end);
+  return condition.sequence.load() != sequence;
+}
+
+// How long to spin, at most until the deadline: seconds are compared first, which may be as far
+// away as their type allows.
+int64_t FindSpinNs(clockid_t clock, const timespec* deadline) {
+  if (deadline == nullptr) return kSpinNs;
+  const int64_t now = Now(clock);
+  if (deadline->tv_sec > now / kNsPerSecond + 1) return kSpinNs;
+  if (deadline->tv_sec < now / kNsPerSecond - 1) return 0;
+  return std::clamp<int64_t>(Nanoseconds(*deadline) - now, 0, kSpinNs);
+}
+
+// 0 once there was a signal after `sequence`, or ETIMEDOUT.
+int Sleep(Condition& condition, uint32_t sequence, clockid_t clock, const timespec* deadline) {
+  const int operation = FUTEX_WAIT_BITSET | (clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0);
+  bool late = false;
+  condition.sleeping.fetch_add(1);
+  while (condition.sequence.load() == sequence && !late) {
+    // Other errors than these two: the deadline has passed, or lies before all time.
+    late =
+        Futex(condition, operation, sequence, deadline) == -1 && errno != EAGAIN && errno != EINTR;
+  }
+  condition.sleeping.fetch_sub(1);
+  return condition.sequence.load() == sequence ? ETIMEDOUT : 0;
+}
+
+// Those who wake together find it locked for a moment, which is no reason to sleep.
+int Lock(pthread_mutex_t* mutex) {
+  for (int i = 0; i < kLockAttempts; ++i) {
+    const int result = pthread_mutex_trylock(mutex);
+    if (result != EBUSY) return result;
+    Pause();
+  }
+  return pthread_mutex_lock(mutex);
+}
+
+int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
+         const timespec* deadline) {
+  if (deadline != nullptr && (deadline->tv_nsec < 0 || deadline->tv_nsec >= kNsPerSecond)) {
+    return EINVAL;
+  }
+  Condition& condition = Of(waited_for);
+  const int old_errno = errno;
+  const uint32_t sequence = condition.sequence.load();
+  condition.waiting.fetch_add(1);
+  if (const int failure = pthread_mutex_unlock(mutex); failure != 0) {
+    condition.waiting.fetch_sub(1);
+    return failure;
+  }
+  const bool signalled = Spin(condition, sequence, FindSpinNs(clock, deadline));
+  const int result = signalled ? 0 : Sleep(condition, sequence, clock, deadline);
+  // The last touch: it may be destroyed as soon as nobody waits.
+  condition.waiting.fetch_sub(1);
+  errno = old_errno;
+  const int locked = Lock(mutex);
+  return locked != 0 ? locked : result;
+}
+
+int Wake(pthread_cond_t* waited_for, uint32_t count) {
+  Condition& condition = Of(waited_for);
+  const int old_errno = errno;
+  condition.sequence.fetch_add(1);
+  if (condition.sleeping.load() != 0) Futex(condition, FUTEX_WAKE, count, nullptr);
+  errno = old_errno;
+  return 0;
+}
+
+}  // namespace
+}  // namespace webnnd
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attributes) {
+  clockid_t clock = CLOCK_REALTIME;
+  int shared = PTHREAD_PROCESS_PRIVATE;
+  if (attributes != nullptr) {
+    pthread_condattr_getclock(attributes, &clock);
+    pthread_condattr_getpshared(attributes, &shared);
+  }
+  webnnd::Condition& made = webnnd::Of(condition);
+  made.sequence = 0;
+  made.sleeping = 0;
+  made.waiting = 0;
+  made.monotonic = clock == CLOCK_MONOTONIC;
+  made.shared = shared == PTHREAD_PROCESS_SHARED;
+  return 0;
+}
+
+// Whoever was woken before may not have left yet.
+int pthread_cond_destroy(pthread_cond_t* condition) {
+  while (webnnd::Of(condition).waiting.load() != 0) sched_yield();
+  return 0;
+}
+
+int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return webnnd::Wait(condition, mutex, CLOCK_MONOTONIC, nullptr);
+}
+
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                           const timespec* deadline) {
+  const bool monotonic = webnnd::Of(condition).monotonic;
+  return webnnd::Wait(condition, mutex, monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, deadline);
+}
+
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const timespec* deadline) {
+  if (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) return EINVAL;
+  return webnnd::Wait(condition, mutex, clock, deadline);
+}
+
+int pthread_cond_signal(pthread_cond_t* condition) { return webnnd::Wake(condition, 1); }
+
+int pthread_cond_broadcast(pthread_cond_t* condition) { return webnnd::Wake(condition, INT_MAX); }
+
+}  // extern "C"
+#pragma GCC visibility pop
