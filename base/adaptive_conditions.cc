@@ -4,8 +4,10 @@
 // lavapipe hands each kernel call to a pool of threads that wait for it, and waits for them, on
 // condition variables. A thread that sleeps is back after 10 to 25 us, and these are three sleeps
 // for each kernel call, one after the other: together they take longer than most kernels of a small
-// language model. Here who waits looks for kSpinNs first, and lends the processor to whoever wants
-// it meanwhile.
+// language model. Here who waits looks for kSpinNs first, and lends the processor to whoever
+// wants it meanwhile: a thread of this program most often, which soon gives it back. Another
+// program may keep it for milliseconds, where one that slept would have come before it; so nobody
+// spins for a while after that.
 //
 // A program that links this object has them everywhere, also in the libraries that it loads later:
 // symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
@@ -61,6 +63,32 @@ int64_t Now(clockid_t clock) {
   return Nanoseconds(now);
 }
 
+// Whether spinning pays. Of the whole program; what threads do to it at once may be lost.
+class Contention {
+ public:
+  bool MaySpin(int64_t now_ns) const { return now_ns >= sleep_until_ns_.load(kRelaxed); }
+  void OnYield(int64_t now_ns, int64_t away_ns) {
+    if (away_ns < kLongYieldNs) return;
+    const int64_t sleep_ns = std::min(2 * sleep_ns_.load(kRelaxed), kSleepNsMax);
+    sleep_ns_.store(sleep_ns, kRelaxed);
+    sleep_until_ns_.store(now_ns + sleep_ns, kRelaxed);
+  }
+  // By so little that a kernel which takes long, among a hundred that do not, does not count.
+  void OnSuccess() {
+    const int64_t sleep_ns = sleep_ns_.load(kRelaxed);
+    sleep_ns_.store(std::max(sleep_ns - sleep_ns / 128, kSleepNsMin), kRelaxed);
+  }
+
+ private:
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static constexpr int64_t kLongYieldNs = 1'000'000;
+  static constexpr int64_t kSleepNsMin = 200'000;
+  static constexpr int64_t kSleepNsMax = 256'000'000;
+  std::atomic<int64_t> sleep_until_ns_{0};
+  std::atomic<int64_t> sleep_ns_{kSleepNsMin};
+};
+constinit Contention contention;
+
 long Futex(Condition& condition, int operation, uint32_t value, const timespec* deadline) {
   if (!condition.shared) operation |= FUTEX_PRIVATE_FLAG;
   return syscall(SYS_futex, &condition.sequence, operation, value, deadline, nullptr,
@@ -69,14 +97,21 @@ long Futex(Condition& condition, int operation, uint32_t value, const timespec* 
 
 // Whether there was a signal after `sequence` in that time.
 bool Spin(const Condition& condition, uint32_t sequence, int64_t ns) {
-  const int64_t end = Now(CLOCK_MONOTONIC) + ns;
-  do {
+  int64_t now = Now(CLOCK_MONOTONIC);
+  const int64_t end = now + ns;
+  while (now < end && contention.MaySpin(now)) {
     for (int i = 0; i < kLooksPerYield; ++i) {
-      if (condition.sequence.load() != sequence) return true;
+      if (condition.sequence.load() != sequence) {
+        contention.OnSuccess();
+        return true;
+      }
       Pause();
     }
+    const int64_t before = now;
     sched_yield();
-  } while (Now(CLOCK_MONOTONIC) < end);
+    now = Now(CLOCK_MONOTONIC);
+    contention.OnYield(now, now - before);
+  }
   return condition.sequence.load() != sequence;
 }
 
