@@ -4,14 +4,17 @@
 // lavapipe hands each kernel call to a pool of threads that wait for it, and waits for them, on
 // condition variables. A thread that sleeps is back after 10 to 25 us, and these are three sleeps
 // for each kernel call, one after the other: together they take longer than most kernels of a small
-// language model. Here who waits looks for kSpinNs first, and lends the processor to whoever
-// wants it meanwhile: a thread of this program most often, which soon gives it back. Another
-// program may keep it for milliseconds, where one that slept would have come before it; so nobody
-// spins for a while after that.
+// language model. Here who waits on a condition of lavapipe's looks for kSpinNs first, and lends
+// the processor to whoever wants it meanwhile: another of its threads most often, which soon gives
+// it back. Another program may keep it for milliseconds, where one that slept would have come
+// before it; so nobody spins for a while after that. Other conditions, the client's among them, do
+// not spin.
 //
 // A program that links this object has them everywhere, also in the libraries that it loads later:
 // symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
 // pthread_cond_timedwait), but that they are no cancellation points. The sanitizers have their own.
+#include <dlfcn.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +26,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 
 namespace webnnd {
@@ -40,6 +44,7 @@ struct Condition {
   std::atomic<uint32_t> waiting;   // Threads that will touch it again.
   bool monotonic;
   bool shared;  // Between processes.
+  bool spins;   // It is lavapipe's.
 };
 static_assert(sizeof(Condition) <= sizeof(pthread_cond_t));
 static_assert(alignof(Condition) <= alignof(pthread_cond_t));
@@ -63,6 +68,26 @@ int64_t Now(clockid_t clock) {
   return Nanoseconds(now);
 }
 
+#ifdef WEBNND_SPIN_EVERYWHERE  // For tests.
+constexpr bool kSpinEverywhere = true;
+#else
+constexpr bool kSpinEverywhere = false;
+#endif
+
+// Whether an instruction is one of the driver.
+bool IsLavapipes(const void* instruction) {
+  static std::atomic<uintptr_t> begin{0};
+  static std::atomic<uintptr_t> bytes{0};
+  const auto address = reinterpret_cast<uintptr_t>(instruction);
+  if (address - begin.load() < bytes.load()) return true;
+  dl_find_object found;
+  if (_dl_find_object(const_cast<void*>(instruction), &found) != 0) return false;
+  if (std::strstr(found.dlfo_link_map->l_name, "/libvulkan_lvp.") == nullptr) return false;
+  begin = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  bytes = reinterpret_cast<uintptr_t>(found.dlfo_map_end) - begin;
+  return true;
+}
+
 // Whether spinning pays. Of the whole program; what threads do to it at once may be lost.
 class Contention {
  public:
@@ -83,7 +108,7 @@ class Contention {
   static constexpr auto kRelaxed = std::memory_order_relaxed;
   static constexpr int64_t kLongYieldNs = 1'000'000;
   static constexpr int64_t kSleepNsMin = 200'000;
-  static constexpr int64_t kSleepNsMax = 256'000'000;
+  static constexpr int64_t kSleepNsMax = 32'000'000;
   std::atomic<int64_t> sleep_until_ns_{0};
   std::atomic<int64_t> sleep_ns_{kSleepNsMin};
 };
@@ -162,7 +187,8 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
     condition.waiting.fetch_sub(1);
     return failure;
   }
-  const bool signalled = Spin(condition, sequence, FindSpinNs(clock, deadline));
+  const bool signalled = (kSpinEverywhere || condition.spins) &&
+                         Spin(condition, sequence, FindSpinNs(clock, deadline));
   const int result = signalled ? 0 : Sleep(condition, sequence, clock, deadline);
   // The last touch: it may be destroyed as soon as nobody waits.
   condition.waiting.fetch_sub(1);
@@ -199,6 +225,7 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
   made.waiting = 0;
   made.monotonic = clock == CLOCK_MONOTONIC;
   made.shared = shared == PTHREAD_PROCESS_SHARED;
+  made.spins = webnnd::IsLavapipes(__builtin_return_address(0));
   return 0;
 }
 
