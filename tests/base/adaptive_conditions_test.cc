@@ -54,6 +54,25 @@ TEST(AdaptiveConditions, LibrariesFindThoseOfTheProgram) {
   }
 }
 
+// That is what makes them spin; of all others nothing differs.
+TEST(AdaptiveConditions, ThoseThatLavapipeMakes_AreMarked) {
+  void* library = dlopen(WEBNND_FAKE_LAVAPIPE, RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto make = reinterpret_cast<int (*)(pthread_cond_t*)>(dlsym(library, "MakeCondition"));
+  ASSERT_NE(make, nullptr);
+  const pthread_cond_t plain = PTHREAD_COND_INITIALIZER;
+  pthread_cond_t own = PTHREAD_COND_INITIALIZER;
+  pthread_cond_t lavapipes = PTHREAD_COND_INITIALIZER;
+  // Before it is known where the library lies, and after.
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(pthread_cond_init(&own, nullptr), 0);
+    EXPECT_EQ(std::memcmp(&own, &plain, sizeof(plain)), 0);
+    ASSERT_EQ(make(&lavapipes), 0);
+    EXPECT_NE(std::memcmp(&lavapipes, &plain, sizeof(plain)), 0);
+  }
+  dlclose(library);
+}
+
 // A waiter that still spins, and one that sleeps.
 TEST(AdaptiveConditions, Signal_WakesAWaiter) {
   for (const milliseconds delay : {milliseconds(0), kLong}) {
