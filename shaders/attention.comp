@@ -63,7 +63,8 @@ struct Tile {
   uint end;
 };
 
-// What this invocation has of the lines of a tile.
+// What this invocation has of the lines of a tile. Passed on, though drivers copy what is: llvmpipe
+// keeps a variable outside of functions in memory, and writes it lane by lane.
 struct Lines {
   vec4 q[kFoursMax];  // Times scale.
   vec4 sums[kFoursMax];
@@ -71,9 +72,6 @@ struct Lines {
   float weights[kLinesMax];   // Their sum; of this invocation's keys.
   Keys keys[kLinesMax];
 };
-
-// Not passed on: drivers copy what is.
-Lines lines;
 
 uint Lane() { return gl_SubgroupInvocationID & (kTeam - 1u); }
 float OfTeam(float x, uint lane) {
@@ -128,7 +126,7 @@ Keys KeysOfRow(uint row) {
   return VisibleKeys(start + P(11) + row, P(2), P(12));
 }
 
-void StartLines(Tile tile) {
+void StartLines(Tile tile, inout Lines lines) {
   uvec3 group = P4(1).xyz;
   [[unroll]] for (uint t = 0u; t < kLines; ++t) {
     uint line = LineOf(tile, t);
@@ -163,7 +161,7 @@ float SumShares(float x[kGroup]) {
 }
 
 // One block of keys; `base` is the first load of the head's rows.
-void AddBlock(Tile tile, uint first, uint base) {
+void AddBlock(Tile tile, uint first, uint base, inout Lines lines) {
   float scores[kLinesMax];
   [[unroll]] for (uint t = 0u; t < kLines; ++t) scores[t] = 0.0;
   [[dont_unroll]] for (uint k = 0u; k < kTeam; k += kGroup) {
@@ -212,7 +210,7 @@ void AddBlock(Tile tile, uint first, uint base) {
   }
 }
 
-void StoreLine(Tile tile, uint t) {
+void StoreLine(Tile tile, uint t, inout Lines lines) {
   uvec3 group = P4(1).xyz;
   uint line = tile.first_line + t;
   uint row = Divide(line, group);
@@ -275,12 +273,13 @@ uint CountBlocks(Tile tile) {
 }
 
 void ComputeTile(Tile tile, uint blocks) {
-  StartLines(tile);
+  Lines lines;
+  StartLines(tile, lines);
   uint base = tile.head * P(15) * P(3);
   for (uint block = 0u; block < blocks; ++block) {
-    AddBlock(tile, tile.begin + block * kKeysPerBlock, base);
+    AddBlock(tile, tile.begin + block * kKeysPerBlock, base, lines);
   }
-  [[unroll]] for (uint t = 0u; t < kLines; ++t) StoreLine(tile, t);
+  [[unroll]] for (uint t = 0u; t < kLines; ++t) StoreLine(tile, t, lines);
 }
 
 // A tile by its number, of `tiles` for each head; of no keys where the split has none.
