@@ -4,11 +4,15 @@
 // k of a panel stands at 32 * k + c. Panels are float32, of a multiple of 8 steps; what is beyond the
 // matrix is 0. So the product reads them as one stream, whatever the layout of the matrix was.
 //
-// An invocation packs four steps of four neighbours. Parameters: 0 units; 1 width (rows of a, columns
-// of b); 2 depth; 3, 4 strides along the width and the depth; 5 rank of the batch, whose dimensions
-// follow from uvec4 4 on (strided.glsl; x: offsets in the matrices); from uvec4 2 on two divisors,
-// {fours of steps of a panel}, {panels of a matrix}. Specialisation constants: 1 data type; 2 how the
-// matrices load (LOADS_... of product_loads.glsl, across: along the width).
+// An invocation packs eight steps of four neighbours, so that it uses up what it reads of a row along
+// k: rows may lie a power of two apart, where caches keep few of them. Where neighbours lie beside each
+// other, one panel after the other gets a block of steps, so that rows are read as streams.
+//
+// Parameters: 0 units; 1 width (rows of a, columns of b); 2 depth; 3, 4 strides along the width and the
+// depth; 5 rank of the batch, whose dimensions follow from uvec4 4 on (strided.glsl; x: offsets in the
+// matrices); from uvec4 2 on two divisors, {blocks of a panel}, {panels of a matrix}. Specialisation
+// constants: 1 data type; 2 how the matrices load (LOADS_... of product_loads.glsl, across: along the
+// width); 3 whether blocks go over panels.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -17,6 +21,7 @@
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kLoads = 0u;
+layout(constant_id = 3) const uint kOverPanels = 0u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -38,36 +43,62 @@ vec4 LoadStep(uint offset, uint column, uint k) {
   return four;
 }
 
-// The four neighbours' steps k to k + 3, [step][neighbour].
-mat4 LoadSteps(uint offset, uint column, uint k) {
-  mat4 steps;
+const uint kSteps = 8u;
+
+struct Steps {
+  vec4 of[kSteps];  // [step][neighbour]
+};
+
+// The four neighbours' steps from k on.
+Steps LoadSteps(uint offset, uint column, uint k) {
+  Steps steps;
   if (kLoads == LOADS_FOUR_ALONG_K) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       uint row = offset + min(column + i, P(1) - 1u) * P(3);
-      steps[i] = LoadFour1(row + min(k, P(2) - 4u));
+      [[unroll]] for (uint j = 0u; j < kSteps; j += 4u) {
+        vec4 four = LoadFour1(row + min(k + j, P(2) - 4u));
+        [[unroll]] for (uint u = 0u; u < 4u; ++u) steps.of[j + u][i] = four[u];
+      }
     }
-    return transpose(steps);
+    return steps;
   }
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    steps[i] = LoadStep(offset, column, min(k + i, P(2) - 1u));
+  [[unroll]] for (uint s = 0u; s < kSteps; ++s) {
+    steps.of[s] = LoadStep(offset, column, min(k + s, P(2) - 1u));
   }
   return steps;
 }
 
+struct Place {
+  uint matrix;
+  uint panel;  // Of the matrix.
+  uint block;  // Of the panel.
+};
+
+Place PlaceOf(uint index) {
+  uvec3 blocks = P4(2).xyz;
+  uvec3 panels = P4(3).xyz;
+  if (kOverPanels != 0u) {
+    uint block = Divide(index, panels);
+    uint matrix = Divide(block, blocks);
+    return Place(matrix, index - block * panels.x, block - matrix * blocks.x);
+  }
+  uint panel = Divide(index, blocks);
+  uint matrix = Divide(panel, panels);
+  return Place(matrix, panel - matrix * panels.x, index - panel * blocks.x);
+}
+
 void main() {
   GRID_STRIDE_LOOP(unit, P(0)) {
-    uint fours = unit / 8u;
-    uvec3 fours_of_panel = P4(2).xyz;
-    uvec3 panels = P4(3).xyz;
-    uint panel = Divide(fours, fours_of_panel);
-    uint matrix = Divide(panel, panels);
-    uint k = 4u * (fours - panel * fours_of_panel.x);
-    uint column = 32u * (panel - matrix * panels.x) + 4u * (unit & 7u);
-    mat4 steps = LoadSteps(StridedOffsets(matrix, 4u, P(5)).x, column, k);
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      bvec4 inside = lessThan(uvec4(column) + uvec4(0u, 1u, 2u, 3u), uvec4(k + i < P(2) ? P(1) : 0u));
-      uvec4 bits = mix(uvec4(0u), floatBitsToUint(steps[i]), inside);
-      STORE_QUAD(2, 32u * fours + 8u * i + (unit & 7u), bits)
+    Place place = PlaceOf(unit / 8u);
+    uint k = kSteps * place.block;
+    uint column = 32u * place.panel + 4u * (unit & 7u);
+    Steps steps = LoadSteps(StridedOffsets(place.matrix, 4u, P(5)).x, column, k);
+    uint width = P(1) - min(column, P(1));
+    uint packed_block = (place.matrix * P4(3).x + place.panel) * P4(2).x + place.block;
+    [[unroll]] for (uint s = 0u; s < kSteps; ++s) {
+      bvec4 inside = lessThan(uvec4(0u, 1u, 2u, 3u), uvec4(k + s < P(2) ? width : 0u));
+      uvec4 bits = mix(uvec4(0u), floatBitsToUint(steps.of[s]), inside);
+      STORE_QUAD(2, 8u * (kSteps * packed_block + s) + (unit & 7u), bits)
     }
   }
 }

@@ -205,22 +205,25 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
 
   LoweredCall call;
   call.shader = ShaderId::kPackPanels;
+  const MatrixStrides& strides = operand == 0 ? product.a_strides : product.b_strides;
+  const uint32_t along_width = operand == 0 ? strides.row : strides.column;
+  const uint32_t along_depth = operand == 0 ? strides.column : strides.row;
   call.specialization = {
       static_cast<uint32_t>(builder.descriptor(matrix).data_type()),
-      static_cast<uint32_t>(operand == 0 ? ChooseLoadOfA(product) : ChooseLoadOfB(product))};
+      static_cast<uint32_t>(operand == 0 ? ChooseLoadOfA(product) : ChooseLoadOfB(product)),
+      along_width < along_depth};
   call.buffers = {{matrix, false}, {packed, true}};
-  const uint32_t fours = PanelDepth(product) / 4;
-  const uint32_t units = panels * fours * (kPanelWidth / 4);
-  const MatrixStrides& strides = operand == 0 ? product.a_strides : product.b_strides;
+  const uint32_t blocks = PanelDepth(product) / kBlock;
+  const uint32_t units = panels * blocks * (kPanelWidth / 4);
   call.parameters = {units,
                      WidthOf(product, operand),
                      product.depth,
-                     operand == 0 ? strides.row : strides.column,
-                     operand == 0 ? strides.column : strides.row,
+                     along_width,
+                     along_depth,
                      static_cast<uint32_t>(batch.size()),
                      0,
                      0};
-  for (uint32_t divisor : {fours, DivideRoundingUp(WidthOf(product, operand), kPanelWidth)}) {
+  for (uint32_t divisor : {blocks, DivideRoundingUp(WidthOf(product, operand), kPanelWidth)}) {
     AppendDivisor(divisor, call.parameters);
   }
   AppendDimensions(batch, call.parameters);
