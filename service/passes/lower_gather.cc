@@ -1,5 +1,9 @@
 #include "service/passes/lower_gather.h"
 
+#include <algorithm>
+#include <bit>
+#include <utility>
+
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
@@ -100,6 +104,30 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   builder.AddCall(std::move(write));
 }
 
+// A tensor as [outer, axis, inner].
+struct AxisView {
+  uint32_t outer;
+  uint32_t inner;
+};
+AxisView ViewAlong(std::span<const uint32_t> shape, uint32_t axis) {
+  return {Product(shape.first(axis)), Product(shape.subspan(axis + 1))};
+}
+
+// log2 of the quads of a block, where gatherElements takes quads by blocks (gather_elements.comp),
+// else 0: where it would come back to a place in its input only after caches have let go of it.
+uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view) {
+  constexpr uint64_t kKeptBytesMax = uint64_t{512} << 10;
+  constexpr uint64_t kQuadsMin = 8;
+  const uint32_t per_quad = PerQuad(input.data_type());
+  const uint64_t row_quads = view.inner / per_quad;
+  const uint64_t slab_bytes = input.byte_length() / view.outer;
+  if (slab_bytes <= 2 * kKeptBytesMax || view.inner % per_quad != 0 || row_quads < 2 * kQuadsMin) {
+    return 0;
+  }
+  return static_cast<uint32_t>(
+      std::bit_width(std::max(kKeptBytesMax * row_quads / slab_bytes, kQuadsMin)) - 1);
+}
+
 }  // namespace
 
 Status LowerGather(const Node& node, LoweringBuilder& builder) {
@@ -145,11 +173,23 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {NarrowCast<uint32_t>(result.element_count()),
                      static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
+  const uint32_t per_quad = PerQuad(result.data_type());
+  const AxisView view = ViewAlong(input.shape(), axis);
+  const uint32_t block_log2 = BlockLog2(input, view);
+  const uint32_t row_quads = view.inner / per_quad;
+  const uint32_t blocks = std::max(DivideRoundingUp(row_quads, 1u << block_log2), 1u);
+  const uint64_t quads = block_log2 == 0 ? StoreQuads(result)
+                                         : (uint64_t{view.outer} * blocks * indices.shape()[axis])
+                                               << block_log2;
+  AppendDivisor(indices.shape()[axis], call.parameters, row_quads);
+  AppendDivisor(blocks, call.parameters, block_log2);
+  call.parameters.insert(call.parameters.end(), {NarrowCast<uint32_t>(quads), 0, 0, 0});
   AppendDimensions(dimensions, call.parameters);
   call.specialization.push_back(RankConstant(dimensions));
-  call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
-  call.specialization.push_back(PerQuad(indices.data_type()) == PerQuad(result.data_type()));
-  call.invocations = StoreQuads(result);
+  call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
+  call.specialization.push_back(PerQuad(indices.data_type()) == per_quad);
+  call.specialization.push_back(block_log2 != 0);
+  call.invocations = quads;
   call.cost = indices.byte_length() + 2 * result.byte_length();
   builder.AddCall(std::move(call));
   return {};

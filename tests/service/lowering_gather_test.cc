@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/support/kernel_runner.h"
 #include "webidl/operator_table.h"
@@ -130,6 +131,34 @@ TEST(GatherElements, EveryAxis_MatchesReference) {
       }
       EXPECT_EQ(result.Values(), expected);
     }
+  }
+}
+
+// So large that caches do not keep what indices come back to: by blocks, of which the last is
+// shorter.
+TEST(GatherElements, FromALargeInput_MatchesReference) {
+  const std::pair<OperandDataType, Shape> inputs[] = {{OperandDataType::kFloat32, {2, 300, 1000}},
+                                                      {OperandDataType::kFloat16, {600, 1000}},
+                                                      {OperandDataType::kInt64, {3, 150, 1000}},
+                                                      {OperandDataType::kUint8, {1200, 1008}}};
+  for (const auto& [type, shape] : inputs) {
+    const auto axis = static_cast<uint32_t>(shape.size() - 2);
+    const uint32_t size = shape[axis];
+    const uint32_t inner = shape[axis + 1];
+    Shape index_shape = shape;
+    index_shape[axis] = 7;
+    const HostTensor input = Pattern(type, shape);
+    const HostTensor indices = Indices(OperandDataType::kInt32, index_shape, size, /*wild=*/true);
+    const HostTensor result =
+        RunOne(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{axis});
+    const Values from = input.Values();
+    const Values at = indices.Values();
+    Values expected;
+    for (size_t e = 0; e < at.size(); ++e) {
+      const size_t outer = e / (7 * inner);
+      expected.push_back(from[(outer * size + Resolve(at[e], size)) * inner + e % inner]);
+    }
+    EXPECT_EQ(result.Values(), expected) << input.descriptor.ToString();
   }
 }
 
