@@ -13,6 +13,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
+#include "scatter.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
@@ -42,21 +43,6 @@ uint Place(uint row) {
   return place;
 }
 
-void WriteElement(uint to, uvec2 raw) {
-  const uint log2_bits = BitsLog2(kType);
-  if (log2_bits == 6u) {
-    STORE_WORD(4, 2u * to, raw.x);
-    STORE_WORD(4, 2u * to + 1u, raw.y);
-  } else if (log2_bits == 5u) {
-    STORE_WORD(4, to, raw.x);
-  } else {
-    int bit = int((to << log2_bits) & 31u);
-    uint mask = bitfieldInsert(0u, 0xffffffffu, bit, 1 << log2_bits);
-    uint word = to >> (5u - log2_bits);
-    MERGE_WORD(4, word, mask, raw.x << bit);
-  }
-}
-
 void main() {
   uint count = P(0);
   uvec3 slice = P4(1).xyz;
@@ -68,7 +54,8 @@ void main() {
       uint row = Divide(e, slice);
       uint place = Place(row);
       if (RELOAD_WORD(3, place) == row + 1u) {
-        WriteElement(place * slice.x + (e - row * slice.x), LOAD_RAW(2, kType, e));
+        uint to = place * slice.x + (e - row * slice.x);
+        STORE_ELEMENT(4, kType, to, LOAD_RAW(2, kType, e))
       }
     }
   }

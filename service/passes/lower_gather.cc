@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -113,6 +114,31 @@ AxisView ViewAlong(std::span<const uint32_t> shape, uint32_t axis) {
   return {Product(shape.first(axis)), Product(shape.subspan(axis + 1))};
 }
 
+// The call that writes updates row by row along the axis, where there are enough rows for all
+// invocations.
+std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
+                                               const LoweringBuilder& builder) {
+  constexpr uint64_t kRowsMin = 256;
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
+  const AxisView view = ViewAlong(result.shape(), axis);
+  const uint32_t rows = view.outer * view.inner;
+  const uint32_t updates_of_row = updates.shape()[axis];
+  if (rows < kRowsMin || updates_of_row > kInvocationIterationsMax) return std::nullopt;
+  const bool by_four = PerQuad(result.data_type()) == 4 && view.inner % 4 == 0;
+  LoweredCall call;
+  call.shader = ShaderId::kScatterRows;
+  call.specialization = {static_cast<uint32_t>(result.data_type()),
+                         static_cast<uint32_t>(indices.data_type()), by_four};
+  call.buffers = {{node.operands[1], false}, {node.operands[2], false}, {node.results[0], true}};
+  call.parameters = {rows, updates_of_row, result.shape()[axis], 0};
+  AppendDivisor(view.inner, call.parameters);
+  call.invocations = by_four ? rows / 4 : rows;
+  call.cost = indices.byte_length() + 2 * updates.byte_length();
+  return call;
+}
+
 // log2 of the quads of a block, where gatherElements takes quads by blocks (gather_elements.comp),
 // else 0: where it would come back to a place in its input only after caches have let go of it.
 uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view) {
@@ -221,6 +247,11 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
 
 Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
   uint32_t axis = std::get<webidl::ScatterAttributes>(node.attributes).axis;
+  if (auto call = MakeScatterRowsCall(node, axis, builder)) {
+    builder.AddUpdate(node.results[0], node.operands[0]);
+    builder.AddCall(std::move(*call));
+    return {};
+  }
   const OperandDescriptor result = builder.descriptor(node.results[0]);
   const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
   std::vector<uint32_t> strides = PackedStrides(result.shape());
