@@ -30,11 +30,15 @@ using generate::WeightFormat;
 // Of one rung in one round: enough for a median, and an end to what is slow.
 constexpr int kStepsPerRound = 16;
 constexpr double kSecondsPerRound = 2;
+// Of the daemon and in process: a round takes a quarter of a second, in which one busy neighbour
+// makes a difference.
+constexpr int kPairsPerRound = 3;
 // On the ladder, where each rung loads the model anew.
 constexpr int kStepsPerRung = 4;
 constexpr double kSecondsPerRung = 1;
 constexpr uint32_t kPrefillTokens = 256;
-constexpr int kPrefillRoundsMax = 3;
+// One prompt is one number: three of them make no median.
+constexpr int kPromptsPerRound = 3;
 constexpr uint32_t kShortContext = 10;
 constexpr uint32_t kLongContext = 2000;
 constexpr double kMiB = 1 << 20;
@@ -160,7 +164,8 @@ class ModelBenchmark {
     MeasuredService daemon(/*in_process=*/false);
     MeasuredService host(/*in_process=*/true);
     DecodeSetup setup = EverythingOn(weights);
-    setup.positions_max = setup.prompt_tokens + (rounds_ + 1) * kStepsPerRound;
+    const int pairs = rounds_ * kPairsPerRound;
+    setup.positions_max = setup.prompt_tokens + (pairs + 1) * kStepsPerRound;
     Report::Progress(Label(weights, "through the daemon and in process"));
     DecodeRun through_daemon(daemon.Connect(), model_, setup);
     DecodeRun in_process(host.Connect(), model_, setup);
@@ -169,7 +174,7 @@ class ModelBenchmark {
     report_.Add(Label(weights, "the same, in process"), "ms", {in_process.Prefill()});
     const double weight_bytes = WeightBytesPerToken(model_.config, weights);
     std::vector<double> figures[5];
-    for (int round = 0; round < rounds_; ++round) {
+    for (int pair = 0; pair < pairs; ++pair) {
       double bandwidth = machine_.StreamBandwidth();
       double with_daemon = Median(through_daemon.Steps(kStepsPerRound, kSecondsPerRound));
       double inside = Median(in_process.Steps(kStepsPerRound, kSecondsPerRound));
@@ -242,11 +247,16 @@ class ModelBenchmark {
         kPrefillTokens * LayerMultiplyAdds(model_.config) + HeadMultiplyAdds(model_.config);
     std::vector<double> figures[4];
     product.SecondsPerDispatch(2);
-    // Each loads the model twice.
-    for (int round = 0; round < std::min(rounds_, kPrefillRoundsMax); ++round) {
+    for (int round = 0; round < rounds_ * kPromptsPerRound; ++round) {
       double product_rate = product.work() / product.SecondsPerDispatch(4);
-      double with_daemon = DecodeRun(daemon.Connect(), model_, setup).Prefill();
-      double inside = DecodeRun(host.Connect(), model_, setup).Prefill();
+      // Each loads the model anew, into a worker of its own or into this process, and in turns
+      // goes first.
+      double milliseconds[2];
+      for (int i : {round % 2, 1 - round % 2}) {
+        const MeasuredService& service = i == 0 ? daemon : host;
+        milliseconds[i] = DecodeRun(service.Connect(), model_, setup).Prefill();
+      }
+      const double with_daemon = milliseconds[0], inside = milliseconds[1];
       figures[0].push_back(with_daemon);
       figures[1].push_back(with_daemon / inside);
       figures[2].push_back(multiply_adds / with_daemon * 1e-6);
