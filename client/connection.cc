@@ -178,6 +178,11 @@ Result<ipc::Payload> Connection::Stage(std::span<const std::byte> data) {
   return ipc::Payload(ipc::ArenaPayload{*offset, data.size(), sequence});
 }
 
+void Connection::DiscardIdlePages() {
+  std::lock_guard lock(up_mutex_);
+  if (up_ranges_.bytes_in_use() == 0) up_.DiscardPages();
+}
+
 Result<ipc::Payload> Connection::StageInFile(std::span<const std::byte> data) {
   auto file = ipc::CreateSealedMemfd("webnn-payload", data.size());
   if (!file.ok()) return Error(Cause::kOutOfMemory, file.error().message());

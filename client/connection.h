@@ -85,6 +85,9 @@ class Connection {
       const ReadTarget& target, const webnnd::ipc::TensorRead& answer) const;
   void ReleaseRead(ReadTarget target);
 
+  // Gives the memory of the up arena back while nothing is in it.
+  void DiscardIdlePages();
+
   // Blocks until `descriptor`, which events make readable, is; and reads in place of the I/O thread
   // meanwhile, so that an answer does not have to come through two threads. For the ML's thread.
   void ReadUntil(int descriptor);

@@ -111,6 +111,10 @@ SharedMapping::~SharedMapping() {
   if (data_ != nullptr) CHECK(munmap(data_, size_) == 0);
 }
 
+void SharedMapping::DiscardPages() {
+  if (data_ != nullptr) madvise(data_, size_, MADV_REMOVE);
+}
+
 Result<std::span<std::byte>, BadMessage> SharedMapping::Range(uint64_t offset,
                                                               uint64_t length) const {
   auto end = CheckedAdd(offset, length);

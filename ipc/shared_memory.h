@@ -32,6 +32,10 @@ class SharedMapping {
   SharedMapping& operator=(SharedMapping&& other) noexcept;
   ~SharedMapping();
 
+  // Gives its pages back, which read as zero from then on, on both sides. For the side
+  // that writes. Where the system does not do that they stay.
+  void DiscardPages();
+
   std::byte* data() const { return data_; }
   uint64_t size() const { return size_; }
   // Bytes [offset, offset + length), or BadMessage when that is not inside.

@@ -169,6 +169,21 @@ TEST_F(ConnectionTest, Acknowledge_FreesAllUpToItsSequence) {
   EXPECT_TRUE(std::holds_alternative<ipc::FilePayload>(service_.Expect<ipc::WriteTensor>().data));
 }
 
+TEST_F(ConnectionTest, DiscardIdlePages_KeepsWhatIsOnItsWay) {
+  Start(kSmallArenas);
+  const auto data = Pattern(40000);
+  Write(data);
+  const auto write = service_.Expect<ipc::WriteTensor>();
+  ASSERT_TRUE(std::holds_alternative<ipc::ArenaPayload>(write.data));
+  connection_->DiscardIdlePages();
+  EXPECT_EQ(service_.Read(write.data), data);
+  Acknowledge(1);
+  connection_->DiscardIdlePages();
+  EXPECT_EQ(service_.Read(write.data), std::vector<std::byte>(data.size()));
+  Write(data);
+  EXPECT_EQ(service_.Read(service_.Expect<ipc::WriteTensor>().data), data);
+}
+
 TEST_F(ConnectionTest, AcknowledgeOfTheFuture_EndsTheConnection) {
   Start();
   Write(Pattern(5000));

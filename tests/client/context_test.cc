@@ -270,6 +270,17 @@ TEST_F(ContextTest, WriteTensor_BringsTheBytes) {
   EXPECT_EQ(service_.Read(service_.Expect<ipc::WriteTensor>().data), data);
 }
 
+TEST_F(ContextTest, GraphIsBuilt_GivesTheUploadsMemoryBack) {
+  auto tensor = MakeTensor(*context_, Float32(10000));
+  const auto data = Pattern(40000);
+  ASSERT_TRUE(context_->WriteTensor(*tensor, data).ok());
+  const auto write = service_.Expect<ipc::WriteTensor>();
+  EXPECT_EQ(service_.Read(write.data), data);
+  service_.Send(ipc::Acknowledge{1});
+  MakeAddGraph(context_, 4);
+  EXPECT_EQ(service_.Read(write.data), std::vector<std::byte>(data.size()));
+}
+
 TEST_F(ContextTest, WriteTensorThatBreaksARule_IsRefused) {
   auto other = MakeContext();
   auto tensor = MakeTensor(*context_, Float32(4));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -142,6 +143,30 @@ TEST(SharedMapping, Map_RefusesNothingAndForbiddenAccess) {
   EXPECT_FALSE(SharedMapping::Map(-1, 4096, SharedMapping::Access::kRead).ok());
   UniqueFd sealed = Memfd(4096, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
   EXPECT_FALSE(SharedMapping::Map(sealed.get(), 4096, SharedMapping::Access::kReadWrite).ok());
+}
+
+TEST(SharedMapping, DiscardPages_GivesThemBackAndLeavesZeros) {
+  constexpr size_t kBytes = 1 << 20;
+  UniqueFd fd = std::move(CreateSealedMemfd("arena", kBytes)).value();
+  auto blocks = [&] {
+    struct stat status {};
+    EXPECT_EQ(fstat(fd.get(), &status), 0);
+    return status.st_blocks;
+  };
+  SharedMapping ours =
+      std::move(SharedMapping::Map(fd.get(), kBytes, SharedMapping::Access::kReadWrite)).value();
+  SharedMapping theirs =
+      std::move(SharedMapping::Map(fd.get(), kBytes, SharedMapping::Access::kRead)).value();
+  std::memset(ours.data(), 42, kBytes);
+  ASSERT_GE(blocks(), static_cast<blkcnt_t>(kBytes / 512));
+  EXPECT_EQ(theirs.data()[kBytes - 1], std::byte{42});
+  ours.DiscardPages();
+  EXPECT_EQ(blocks(), 0);
+  EXPECT_EQ(theirs.data()[0], std::byte{0});
+  EXPECT_EQ(ours.data()[kBytes - 1], std::byte{0});
+  ours.data()[5000] = std::byte{7};
+  EXPECT_EQ(theirs.data()[5000], std::byte{7});
+  SharedMapping().DiscardPages();
 }
 
 TEST(SharedMapping, Range_RefusesOutsideAndOverflow) {
