@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <cstring>
 #include <span>
 #include <utility>
@@ -7,6 +9,17 @@
 #include "service/vulkan/executable_impl.h"
 
 namespace webnnd::service {
+namespace {
+
+// Drivers that compile on the processor leave as many free pages in the heap as a small model has
+// weights.
+void ReturnFreePages() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
 
 Result<std::shared_ptr<Executable>> Executable::Create(
     std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants,
@@ -141,6 +154,7 @@ Status Executable::WarmUp(Device& device, const Plan& plan, const std::atomic<bo
 Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {
   TraceScope scope("pipelines");
   scope.Add("kernels", plan_.calls.size());
+  const uint64_t compiled_before = device_->pipelines().compiled_count();
   for (const KernelCall& call : plan_.calls) {
     if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
     Result<std::shared_ptr<Pipeline>> pipeline =
@@ -151,6 +165,7 @@ Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {
     }
     pipelines_.push_back(std::move(*pipeline));
   }
+  if (device_->pipelines().compiled_count() != compiled_before) ReturnFreePages();
   return {};
 }
 

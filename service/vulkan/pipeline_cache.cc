@@ -77,6 +77,7 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
     std::lock_guard lock(mutex_);
     if (pipeline.ok()) {
       pipelines_[key] = *pipeline;
+      compiled_count_.fetch_add(1, std::memory_order_relaxed);
     } else {
       // Who waits for it tries again, and gets an error of its own.
       pipelines_.erase(key);

@@ -4,6 +4,7 @@
 
 #include <vulkan/vulkan.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -45,6 +46,8 @@ class PipelineCache {
   Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key,
                                         std::span<const uint32_t> parameters);
 
+  // How many were compiled so far.
+  uint64_t compiled_count() const { return compiled_count_.load(std::memory_order_relaxed); }
   const KernelSetLayout& set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_.get(); }
   // What stands in for each buffer that is not there.
@@ -70,6 +73,7 @@ class PipelineCache {
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
+  std::atomic<uint64_t> compiled_count_ = 0;
   std::mutex mutex_;
   std::condition_variable built_;
   // nullptr: being built by the thread that inserted it.
