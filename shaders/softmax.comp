@@ -3,7 +3,13 @@
 // Specialisation constants: 1 data type, 2 whether a workgroup shares a row, 3 whether four elements
 // are computed at once: four neighbours of a row that lies in one piece, where rows are shared, else
 // of four neighbouring rows, 4 how many such fours of rows an invocation takes, 1 to 4 (see
-// cumulative_sum.comp).
+// cumulative_sum.comp), 5 which part of the work the call does. Where rows are interleaved and too long
+// for caches, one call finds what scales each row and another goes over the elements as they lie: slot 2
+// of the former and slot 3 of the latter have two fours of float32 for each four of rows, the greatest
+// elements and what exp(x - max) is multiplied by.
+//
+// Parameters besides: in uvec4 2 {size of the axis, as divisor}; in uvec4 3 {fours behind the axis, as
+// divisor}.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -15,12 +21,20 @@ layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kByWorkgroup = 0u;
 layout(constant_id = 3) const uint kByFour = 0u;
 layout(constant_id = 4) const uint kFours = 1u;
+layout(constant_id = 5) const uint kPart = 0u;
 const uint kFoursMax = 4u;
+
+const uint kWhole = 0u;
+const uint kFactors = 1u;  // Of fours of rows.
+const uint kShares = 2u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
+READ_SLOT(3)
+READ_SLOT_WIDE(3)
 DECLARE_LOAD_FOURS(1)
+DECLARE_LOAD_FOURS(3)
 
 float Add(float a, float b) { return a + b; }
 WORKGROUP_FOLD(FoldMax, float, Max)
@@ -93,7 +107,8 @@ struct Sums {
   vec4 sum;
 };
 
-// Adds `count` fours, at most kFoursAtOnce, from `first` on, `stride` apart. NaN comes in by the sum alone.
+// Adds `count` fours, at most kFoursAtOnce, from `first` on, `stride` apart: to each other before to the
+// sum, which is rounded less often so. NaN comes in by the sum alone.
 #define ADD_FOURS(sums, count, first, stride)                                                     \
   {                                                                                               \
     vec4 x_[kFoursAtOnce];                                                                        \
@@ -102,16 +117,17 @@ struct Sums {
       x_[k_] = LoadFours1(kType, (first) + k_ * (stride));                                        \
       greatest_ = mix(greatest_, x_[k_], greaterThan(x_[k_], greatest_));                         \
     }                                                                                             \
-    sums.sum *= ExpOfNegatives(sums.greatest - greatest_);                                        \
-    [[unroll]] for (uint k_ = 0u; k_ < (count); ++k_) {                                           \
-      sums.sum += ExpOfNegatives(x_[k_] - greatest_);                                             \
+    vec4 added_ = ExpOfNegatives(x_[0] - greatest_);                                              \
+    [[unroll]] for (uint k_ = 1u; k_ < (count); ++k_) {                                           \
+      added_ += ExpOfNegatives(x_[k_] - greatest_);                                               \
     }                                                                                             \
+    sums.sum = sums.sum * ExpOfNegatives(sums.greatest - greatest_) + added_;                     \
     sums.greatest = greatest_;                                                                    \
   }
 
 // `count` fours from number `base` on, `stride` apart, of which this invocation has every `step`th
-// from `first` on; and as many beside each of them.
-void ComputeFours(uint base, uint count, uint stride, uint first, uint step) {
+// from `first` on; and as many beside each of them. `factors`: the number of the first four of rows.
+void ComputeFours(uint base, uint count, uint stride, uint first, uint step, uint factors) {
   const float kLeast = -3.402823466e+38;
   Sums sums[kFoursMax];
   [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) sums[q] = Sums(vec4(kLeast), vec4(0.0));
@@ -132,6 +148,15 @@ void ComputeFours(uint base, uint count, uint stride, uint first, uint step) {
     sums[0] = Sums(vec4(greatest), vec4(FoldSum(SumOfFour(sums[0].sum))));
   }
   [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) sums[q].sum = 1.0 / sums[q].sum;
+  if (kPart == kFactors) {
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) {
+        STORE_FOURS(2, kFloat32, 2u * (factors + q), sums[q].greatest)
+        STORE_FOURS(2, kFloat32, 2u * (factors + q) + 1u, sums[q].sum)
+      }
+    }
+    return;
+  }
 #define SCALE(k)                                                                                  \
   [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {                                              \
     if (q < kFours) {                                                                             \
@@ -145,16 +170,31 @@ void ComputeFours(uint base, uint count, uint stride, uint first, uint step) {
 #undef SCALE
 }
 
+void ComputeShares() {
+  uvec3 axis = P4(2).xyz;
+  uvec3 fours = P4(3).xyz;
+  GRID_STRIDE_LOOP(i, P(0) / 4u * P(1)) {
+    uint line = Divide(i, fours);
+    uint factors = Divide(line, axis) * fours.x + i - line * fours.x;
+    vec4 x = LoadFours1(kType, i);
+    vec4 greatest = LoadFours3(kFloat32, 2u * factors);
+    vec4 scale = LoadFours3(kFloat32, 2u * factors + 1u);
+    STORE_FOURS(2, kType, i, ExpOfNegatives(x - greatest) * scale)
+  }
+}
+
 void main() {
-  if (kByFour != 0u && kByWorkgroup != 0u) {
+  if (kPart == kShares) {
+    ComputeShares();
+  } else if (kByFour != 0u && kByWorkgroup != 0u) {
     uint count = P(1) / 4u;
     WORKGROUP_STRIDE_LOOP(row, P(0)) {
-      ComputeFours(row * count, count, 1u, gl_LocalInvocationID.x, gl_WorkGroupSize.x);
+      ComputeFours(row * count, count, 1u, gl_LocalInvocationID.x, gl_WorkGroupSize.x, 0u);
     }
   } else if (kByFour != 0u) {
     uint stride = P(4) / 4u;
     GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) {
-      ComputeFours(RowBase(4u * kFours * i) / 4u, P(1), stride, 0u, 1u);
+      ComputeFours(RowBase(4u * kFours * i) / 4u, P(1), stride, 0u, 1u, kFours * i);
     }
   } else if (kByWorkgroup != 0u) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) {

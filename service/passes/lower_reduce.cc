@@ -330,18 +330,49 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   return {};
 }
 
+// Which part of softmax a call does (shaders/softmax.comp).
+enum class SoftmaxPart : uint32_t { kWhole, kFactors, kShares };
+
+// Whether softmax goes over its elements a second time as they lie, rather than row by row: where
+// rows are interleaved, and what an invocation's neighbours have of them is no longer in caches.
+bool GoesOverElements(const AxisView& view, bool by_four) {
+  constexpr uint32_t kAxisMin = 1024;
+  return by_four && view.inner > 1 && view.axis >= kAxisMin;
+}
+
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::SoftmaxAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const auto type = static_cast<uint32_t>(input.data_type());
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner);
   TRY(CheckLoops(view, shares_row, /*passes=*/3));
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
+  // The module declares all slots, so something must be bound there.
+  call.buffers.push_back(call.buffers[0]);
+  AppendDivisor(view.axis, call.parameters);
+  AppendDivisor(std::max(view.inner / 4, 1u), call.parameters);
   const bool by_four =
       view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && TakesFoursOfRows(view);
   const uint32_t fours = by_four && !shares_row ? FoursOfRows(view) : 1;
   if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours), shares_row);
-  call.specialization = {static_cast<uint32_t>(input.data_type()), shares_row, by_four, fours};
+  auto specialize = [&](SoftmaxPart part) {
+    call.specialization = {type, shares_row, by_four, fours, static_cast<uint32_t>(part)};
+  };
+  specialize(SoftmaxPart::kWhole);
+  if (GoesOverElements(view, by_four)) {
+    const uint32_t shape[] = {view.rows / 4, 8};
+    ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+    const ValueId factors = builder.AddTemporary(std::move(descriptor));
+    const LoweredBuffer result = call.buffers[1];
+    specialize(SoftmaxPart::kFactors);
+    call.buffers[1] = {factors, true};
+    builder.AddCall(call);
+    specialize(SoftmaxPart::kShares);
+    call.buffers[1] = result;
+    call.buffers[2] = {factors, false};
+    call.invocations = uint64_t{view.rows} / 4 * view.axis;
+  }
   builder.AddCall(std::move(call));
   return {};
 }
