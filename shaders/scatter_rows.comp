@@ -42,40 +42,20 @@ void ScatterRow(Row row) {
   }
 }
 
-// Of four neighbouring rows.
-struct Updates {
-  uint to[4];
-  uvec4 values;
-};
-
-Updates LoadUpdates(Row row, uint k) {
-  uint from = row.updates + k * row.stride;
-  Updates updates;
-  const bool wide = BitsLog2(kIndexType) == 6u;
-  uvec4 low = LOAD_QUAD(1, wide ? from >> 1 : from >> 2);
-  uvec4 high = wide ? LOAD_QUAD(1, (from >> 1) + 1u) : low;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    uvec2 raw = ElementOfQuad(wide && i >= 2u ? high : low, kIndexType, wide ? i & 1u : i);
-    updates.to[i] = row.result + i + ClampIndex(raw, kIndexType, P(2)) * row.stride;
-  }
-  updates.values = LOAD_QUAD(2, from >> 2);
-  return updates;
-}
-
-void StoreUpdates(Updates updates) {
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) STORE_WORD(3, updates.to[i], updates.values[i]);
-}
-
-// Elements of a row are likely to lie in pages of their own: several load before the first is stored.
+// The same of four neighbouring rows.
 void ScatterFour(Row row) {
-  const uint at_once = 4u;
-  uint k = UNKNOWN_ZERO;
-  for (; k + at_once <= P(1); k += at_once) {
-    Updates updates[at_once];
-    [[unroll]] for (uint i = 0u; i < at_once; ++i) updates[i] = LoadUpdates(row, k + i);
-    [[unroll]] for (uint i = 0u; i < at_once; ++i) StoreUpdates(updates[i]);
+  const bool wide = BitsLog2(kIndexType) == 6u;
+  for (uint k = UNKNOWN_ZERO; k < P(1); ++k) {
+    uint from = row.updates + k * row.stride;
+    uvec4 low = LOAD_QUAD(1, wide ? from >> 1 : from >> 2);
+    uvec4 high = wide ? LOAD_QUAD(1, (from >> 1) + 1u) : low;
+    uvec4 values = LOAD_QUAD(2, from >> 2);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      uvec2 raw = ElementOfQuad(wide && i >= 2u ? high : low, kIndexType, wide ? i & 1u : i);
+      uint index = ClampIndex(raw, kIndexType, P(2));
+      STORE_WORD(3, row.result + i + index * row.stride, values[i]);
+    }
   }
-  for (; k < P(1); ++k) StoreUpdates(LoadUpdates(row, k));
 }
 
 void main() {
