@@ -148,16 +148,17 @@ void StartLines(Tile tile, inout Lines lines) {
   }
 }
 
-// Adds up the shares that a team has of kGroup values: invocation i gets value i modulo kGroup. By
-// fixed invocations: llvmpipe exchanges values crosswise one lane at a time.
+// The sum of a value's shares that this invocation and the one whose number differs by `bit` have: of
+// `a` where that bit is 0, of `b` where it is 1.
+float SumPair(float a, float b, uint bit) {
+  bool is_upper = (Lane() & bit) != 0u;
+  return (is_upper ? b : a) + OfTeam(is_upper ? a : b, Lane() ^ bit);
+}
+
+// Adds up the shares that a team of eight has of four values: invocation i gets value i modulo four.
 float SumShares(float x[kGroup]) {
-  float sum = 0.0;
-  [[unroll]] for (uint i = 0u; i < kGroup; ++i) {
-    float whole = OfTeam(x[i], 0u);
-    [[unroll]] for (uint j = 1u; j < kTeam; ++j) whole += OfTeam(x[i], j);
-    sum = (Lane() & (kGroup - 1u)) == i ? whole : sum;
-  }
-  return sum;
+  float sum = SumPair(SumPair(x[0], x[1], 1u), SumPair(x[2], x[3], 1u), 2u);
+  return sum + OfTeam(sum, Lane() ^ 4u);
 }
 
 // One block of keys; `base` is the first load of the head's rows.
