@@ -32,8 +32,8 @@ class SharedMapping {
   SharedMapping& operator=(SharedMapping&& other) noexcept;
   ~SharedMapping();
 
-  // Gives its pages back, which read as zero from then on, on both sides. For the side
-  // that writes. Where the system does not do that they stay.
+  // Gives its pages back, which read as zero from then on, on both sides. For the side that writes.
+  // Where the system does not do that they stay.
   void DiscardPages();
 
   std::byte* data() const { return data_; }

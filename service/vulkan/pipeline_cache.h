@@ -48,6 +48,7 @@ class PipelineCache {
 
   // How many were compiled so far.
   uint64_t compiled_count() const { return compiled_count_.load(std::memory_order_relaxed); }
+
   const KernelSetLayout& set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_.get(); }
   // What stands in for each buffer that is not there.
