@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -16,12 +17,6 @@ using shaders::ShaderId;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::Shape;
-
-uint32_t Product(std::span<const uint32_t> sizes) {
-  uint32_t product = 1;
-  for (uint32_t size : sizes) product *= size;
-  return product;
-}
 
 // How slices of `slice` neighbouring elements move: as words where they fill
 // words.
@@ -105,15 +100,6 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   builder.AddCall(std::move(write));
 }
 
-// A tensor as [outer, axis, inner].
-struct AxisView {
-  uint32_t outer;
-  uint32_t inner;
-};
-AxisView ViewAlong(std::span<const uint32_t> shape, uint32_t axis) {
-  return {Product(shape.first(axis)), Product(shape.subspan(axis + 1))};
-}
-
 // The call that writes updates row by row along the axis, where there are enough rows for all
 // invocations.
 std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
@@ -123,18 +109,17 @@ std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
   const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
   const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
   const AxisView view = ViewAlong(result.shape(), axis);
-  const uint32_t rows = view.outer * view.inner;
   const uint32_t updates_of_row = updates.shape()[axis];
-  if (rows < kRowsMin || updates_of_row > kInvocationIterationsMax) return std::nullopt;
+  if (view.rows < kRowsMin || updates_of_row > kInvocationIterationsMax) return std::nullopt;
   const bool by_four = PerQuad(result.data_type()) == 4 && view.inner % 4 == 0;
   LoweredCall call;
   call.shader = ShaderId::kScatterRows;
   call.specialization = {static_cast<uint32_t>(result.data_type()),
                          static_cast<uint32_t>(indices.data_type()), by_four};
   call.buffers = {{node.operands[1], false}, {node.operands[2], false}, {node.results[0], true}};
-  call.parameters = {rows, updates_of_row, result.shape()[axis], 0};
+  call.parameters = {view.rows, updates_of_row, view.axis, 0};
   AppendDivisor(view.inner, call.parameters);
-  call.invocations = by_four ? rows / 4 : rows;
+  call.invocations = by_four ? view.rows / 4 : view.rows;
   call.cost = indices.byte_length() + 2 * updates.byte_length();
   return call;
 }
@@ -146,7 +131,7 @@ uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view) {
   constexpr uint64_t kQuadsMin = 8;
   const uint32_t per_quad = PerQuad(input.data_type());
   const uint64_t row_quads = view.inner / per_quad;
-  const uint64_t slab_bytes = input.byte_length() / view.outer;
+  const uint64_t slab_bytes = input.byte_length() / view.outer();
   if (slab_bytes <= 2 * kKeptBytesMax || view.inner % per_quad != 0 || row_quads < 2 * kQuadsMin) {
     return 0;
   }
@@ -205,7 +190,7 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
   const uint32_t row_quads = view.inner / per_quad;
   const uint32_t blocks = std::max(DivideRoundingUp(row_quads, 1u << block_log2), 1u);
   const uint64_t quads = block_log2 == 0 ? StoreQuads(result)
-                                         : (uint64_t{view.outer} * blocks * indices.shape()[axis])
+                                         : (uint64_t{view.outer()} * blocks * indices.shape()[axis])
                                                << block_log2;
   AppendDivisor(indices.shape()[axis], call.parameters, row_quads);
   AppendDivisor(blocks, call.parameters, block_log2);

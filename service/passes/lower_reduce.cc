@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/limits.h"
+#include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -79,24 +80,6 @@ bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride) {
 // Work counted in rows: workgroups or invocations.
 void SetRows(LoweredCall& call, uint64_t rows, bool shares_row) {
   (shares_row ? call.workgroups : call.invocations) = rows;
-}
-
-uint32_t DimensionProduct(std::span<const uint32_t> shape) {
-  uint32_t product = 1;
-  for (uint32_t dimension : shape) product *= dimension;
-  return product;
-}
-
-// A tensor as [outer, axis, inner].
-struct AxisView {
-  uint32_t rows;  // outer * inner
-  uint32_t axis;
-  uint32_t inner;
-};
-AxisView ViewAlong(const Shape& shape, uint32_t axis) {
-  std::span<const uint32_t> all(shape);
-  uint32_t inner = DimensionProduct(all.subspan(axis + 1));
-  return {DimensionProduct(all.first(axis)) * inner, shape[axis], inner};
 }
 
 // Whether fours of interleaved rows are quads, in loops that turn for every element of a row or,

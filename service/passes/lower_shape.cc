@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/piece_copy.h"
 #include "service/passes/region_copy.h"
@@ -18,12 +19,6 @@ namespace {
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::Shape;
-
-uint32_t Product(std::span<const uint32_t> sizes) {
-  uint32_t product = 1;
-  for (uint32_t size : sizes) product *= size;
-  return product;
-}
 
 std::vector<StridedDimension> SourceDimensions(std::span<const uint32_t> shape,
                                                std::vector<uint32_t> source_strides) {

@@ -37,7 +37,7 @@ constexpr int kPairsPerRound = 3;
 constexpr int kStepsPerRung = 4;
 constexpr double kSecondsPerRung = 1;
 constexpr uint32_t kPrefillTokens = 256;
-// One prompt is one number: three of them make no median.
+// A prompt gives one number, which is off by a fifth at times: more of them than rounds.
 constexpr int kPromptsPerRound = 3;
 constexpr uint32_t kShortContext = 10;
 constexpr uint32_t kLongContext = 2000;
