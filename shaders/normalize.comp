@@ -5,7 +5,8 @@
 // (strided.glsl; strides of slots 2 and 3 in x, of 4 and 5 in y).
 // Specialisation constants: 1 data type, 2 data type of slots 2 and 3, 3 whether there is a scale,
 // 4 whether there is a bias, 5 STRIDED_RANK, 6 whether quads lie in rows, 7 the access to slots 2 and
-// 3, 8 to slots 4 and 5 (kAccess...).
+// 3, 8 to slots 4 and 5 (kAccess...), 9 whether four quads beside each other have the same of these,
+// one element each: an invocation takes them together.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define STRIDED_RANK kRank
@@ -19,6 +20,7 @@ layout(constant_id = 5) const uint kRank = 0u;
 layout(constant_id = 6) const uint kInRows = 0u;
 layout(constant_id = 7) const uint kMomentAccess = 0u;
 layout(constant_id = 8) const uint kAffineAccess = 0u;
+layout(constant_id = 9) const uint kInFours = 0u;
 
 #include "strided.glsl"
 
@@ -70,4 +72,23 @@ uvec2 ComputeElement(State state, uint e, uint k) {
   return Encode(x, kType);
 }
 
-void main() { STORE_QUADS(6, kType, P(0), State, Prepare, ComputeElement); }
+const uint kFour = 4u;
+
+void NormalizeFourQuads(uint first_quad) {
+  State state = Prepare(first_quad << Log2PerQuad(kType));
+  [[unroll]] for (uint q = 0u; q < kFour; ++q) {
+    const uint quad = first_quad + q;
+    state.x = LOAD_QUAD(1, quad);
+    uvec4 bits;
+    COMPUTE_QUAD(bits, kType, quad << Log2PerQuad(kType), P(0), state, ComputeElement)
+    STORE_QUAD(6, quad, bits)
+  }
+}
+
+void main() {
+  if (kInFours != 0u) {
+    GRID_STRIDE_LOOP(i, WordsOf(kType, P(0)) / (4u * kFour)) NormalizeFourQuads(kFour * i);
+  } else {
+    STORE_QUADS(6, kType, P(0), State, Prepare, ComputeElement)
+  }
+}

@@ -161,6 +161,9 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
   call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
   call.specialization.push_back(static_cast<uint32_t>(moment_access));
   call.specialization.push_back(static_cast<uint32_t>(AccessByQuads(dimensions, per_quad, 1)));
+  const bool in_fours = moment_access == QuadAccess::kOne && dimensions.back().strides[1] == 0 &&
+                        dimensions.back().size % (4 * per_quad) == 0;
+  call.specialization.push_back(in_fours);
   // The module declares all slots, so something must be bound there.
   call.buffers = {{input_value, false},
                   {moments.mean, false},
@@ -171,7 +174,7 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
   call.parameters = {NarrowCast<uint32_t>(input.element_count()), FloatBits(epsilon),
                      static_cast<uint32_t>(dimensions.size()), 0};
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = StoreQuads(input);
+  call.invocations = in_fours ? StoreQuads(input) / 4 : StoreQuads(input);
   call.cost = input.element_count() * (8 + dimensions.size());
   builder.AddCall(std::move(call));
 }

@@ -269,6 +269,23 @@ TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
   }
 }
 
+// All elements have the same operands: whole fours of quads, and a rest.
+TEST(LowerBatchNormalization, OneFeature_MatchesReference) {
+  for (uint32_t size : {64u, 70u, 16u, 3u}) {
+    HostTensor input = RandomTensor(kFloat, {1, size}, 45);
+    HostTensor mean = RandomTensor(kFloat, {1}, 46);
+    HostTensor variance = RandomTensor(kFloat, {1}, 47, 0.1, 3);
+    HostTensor result = RunOne(OperatorKind::kBatchNormalization,
+                               {input, mean, variance, std::nullopt, std::nullopt},
+                               webidl::BatchNormalizationAttributes{.axis = 0, .epsilon = 1e-3});
+    Values want = input.Values();
+    for (long double& value : want) {
+      value = (value - mean.Values()[0]) / std::sqrt(variance.Values()[0] + 1e-3L);
+    }
+    ExpectNear(want, result);
+  }
+}
+
 TEST(LowerBatchNormalization, MeanOfOtherSize_IsRefused) {
   EXPECT_FALSE(RunNode(OperatorKind::kBatchNormalization,
                        {RandomTensor(kFloat, {2, 3}, 50),
