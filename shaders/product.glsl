@@ -15,8 +15,11 @@
 
 const uint kBlock = 8u;
 // Steps of b that load at once. Where each serves a single sum, keeping more costs more than it
-// spares.
-const uint kLoadedSteps = ROWS * COLUMNS == 1 ? 4u : kBlock;
+// spares. A module may define STEPS.
+#ifndef STEPS
+#define STEPS (ROWS * COLUMNS == 1 ? 4u : kBlock)
+#endif
+const uint kLoadedSteps = STEPS;
 
 struct Sums {
   vec4 of[ROWS][COLUMNS];

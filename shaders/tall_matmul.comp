@@ -3,6 +3,9 @@
 // (pack_panels.comp), 2 b, 3 the result, 4 c, 5 the residual, which lies as the result does (a again
 // where there is none). Sums are float32.
 //
+// With -DSTEPS=4u a loop's turn is four steps, not kBlock: a product of few steps spends less on what
+// they leave over, and on loading code that it runs but a few times.
+//
 // A workgroup computes the rows of a panel; its invocations have four neighbouring columns each. b is
 // a matrix, panels or, with -DIMAGE=1, the windows of an image (image_columns.glsl).
 //
@@ -76,7 +79,7 @@ struct Tile {
 };
 
 struct PanelSteps {
-  vec4 of[kBlock];  // Rows 4 * ShareIndex() to + 3.
+  vec4 of[kLoadedSteps];  // Rows 4 * ShareIndex() to + 3.
 };
 
 // The row of sum i.
@@ -86,7 +89,7 @@ uint RowOfSum(Tile tile, uint i) {
 
 PanelSteps LoadPanel(Tile tile, uint k) {
   PanelSteps a;
-  [[unroll]] for (uint s = 0u; s < kBlock; ++s) a.of[s] = LoadFour1(tile.a + ROWS * (k + s));
+  [[unroll]] for (uint s = 0u; s < kLoadedSteps; ++s) a.of[s] = LoadFour1(tile.a + ROWS * (k + s));
   return a;
 }
 
@@ -94,7 +97,7 @@ PanelSteps LoadPanel(Tile tile, uint k) {
 // save all registers around it; and only four rows take turns, whose sums fit into registers.
 void AddBlock(PanelSteps a, StepsOfB b, inout Sums sums) {
   [[unroll]] for (uint g = 0u; g < ROWS / 4u; ++g) {
-    [[unroll]] for (uint k = 0u; k < kBlock; ++k) {
+    [[unroll]] for (uint k = 0u; k < kLoadedSteps; ++k) {
       [[unroll]] for (uint r = 0u; r < 4u; ++r) {
         uint i = 4u * g + r;
         float shared_a = subgroupShuffleXor(a.of[k][i / 8u], i & 7u);
@@ -115,7 +118,7 @@ void AddOne(Tile tile, uint k, inout Sums sums) {
 
 // Steps that are not there, for which panels of a have zeros, must not be infinite.
 void ClearRest(uint k, inout StepsOfB b) {
-  [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+  [[unroll]] for (uint s = 0u; s < kLoadedSteps; ++s) {
     bool is_there = k + s < P(3);
     b.of[s][0] = mix(vec4(0.0), b.of[s][0], bvec4(is_there));
   }
@@ -123,9 +126,9 @@ void ClearRest(uint k, inout StepsOfB b) {
 
 void AddAllInBlocks(Tile tile, inout Sums sums) {
   const bool rest_in_block = kHasRest != 0u && kLoadsB == LOADS_LINES;
-  uint depth = rest_in_block ? P(3) + kBlock - 1u : P(3);
+  uint depth = rest_in_block ? P(3) + kLoadedSteps - 1u : P(3);
   uint k = 0u;
-  for (; k + kBlock <= depth; k += kBlock) {
+  for (; k + kLoadedSteps <= depth; k += kLoadedSteps) {
     PanelSteps a = LoadPanel(tile, k);
     StepsOfB b = LoadSteps(tile.columns, k);
     if (rest_in_block) ClearRest(k, b);
@@ -152,22 +155,30 @@ float LoadC(Tile tile, uint m, uint n) {
   return LOAD(4, kResultType, tile.c_offset + min(m, P(1) - 1u) * P(8) + min(n, P(2) - 1u) * P(9));
 }
 
-// What is added in columns n to n + 3, where that is the same in all rows.
-vec4 LoadCOfColumns(Tile tile, uint n) {
+// Neighbours exchange what is added to rows, as they do a. Where steps are many it is not worth it:
+// llvmpipe's loop over them comes out up to a fifth slower.
+const bool kSharesC = kC == C_OF_ROW && kLoadedSteps < kBlock;
+
+// What is added in columns n to n + 3 of all rows, or in all columns of rows 4 * ShareIndex() to + 3 of
+// the panel.
+vec4 LoadFourOfC(Tile tile, uint n) {
   vec4 c = vec4(0.0);
-  if (kC == C_OF_COLUMN) {
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) c[i] = LoadC(tile, 0u, n + i);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    if (kC == C_OF_COLUMN) c[i] = LoadC(tile, 0u, n + i);
+    if (kSharesC) c[i] = LoadC(tile, tile.first_row + 4u * ShareIndex() + i, 0u);
   }
   return c;
 }
 
-// The results in columns n to n + 3 of row m, before the residual and the activation.
-vec4 AddC(Tile tile, uint m, uint n, vec4 sums, vec4 c_of_columns) {
-  vec4 c = c_of_columns;
+// The results of sum i, which belong in columns n to n + 3 of row m, before the residual and the
+// activation.
+vec4 AddC(Tile tile, uint i, uint m, uint n, vec4 sums, vec4 four_of_c) {
+  vec4 c = four_of_c;
   if (kC == C_OF_ROW) {
-    c = vec4(LoadC(tile, m, 0u));
+    c = vec4(kSharesC && SUBGROUP_SIZE >= kBlock ? subgroupShuffleXor(four_of_c[i / 8u], i & 7u)
+                                                 : LoadC(tile, m, 0u));
   } else if (kC == C_ELEMENTS) {
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) c[i] = LoadC(tile, m, n + i);
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) c[j] = LoadC(tile, m, n + j);
   }
   vec4 values = uintBitsToFloat(P(10)) * sums;
   return kC == C_NONE ? values : values + uintBitsToFloat(P(11)) * c;
@@ -216,10 +227,10 @@ void StoreSome(uint e, uint count, vec4 values) {
 void StoreAlongN(Tile tile, Sums sums) {
   uint n = tile.first_column;
   uint count = n < P(2) ? min(P(2) - n, 4u) : 0u;
-  vec4 c = LoadCOfColumns(tile, n);
+  vec4 c = LoadFourOfC(tile, n);
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     uint m = RowOfSum(tile, i);
-    vec4 values = AddC(tile, m, n, sums.of[i][0], c);
+    vec4 values = AddC(tile, i, m, n, sums.of[i][0], c);
     uint e = tile.result_offset + m * P(13) + n * P(14);
     uint stored = m < P(1) ? count : 0u;
     if (kStores == STORES_FOUR_ALONG_N) {
@@ -233,12 +244,12 @@ void StoreAlongN(Tile tile, Sums sums) {
 // Sums s, 8 + s, 16 + s and 24 + s belong to neighbouring rows.
 void StoreAlongM(Tile tile, Sums sums) {
   uint n = tile.first_column;
-  vec4 c = LoadCOfColumns(tile, n);
+  vec4 c = LoadFourOfC(tile, n);
   [[unroll]] for (uint s = 0u; s < 8u; ++s) {
     uint m = RowOfSum(tile, s);
     mat4 rows;
     [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-      rows[j] = AddC(tile, m + j, n, sums.of[8u * j + s][0], c);
+      rows[j] = AddC(tile, 8u * j + s, m + j, n, sums.of[8u * j + s][0], c);
     }
     mat4 columns = transpose(rows);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {

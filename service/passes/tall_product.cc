@@ -20,6 +20,8 @@ constexpr uint32_t kPanelWidth = 32;
 constexpr uint32_t kTileColumns = 4 * kLocalSizeMin;
 // kBlock of shaders/product.glsl.
 constexpr uint32_t kBlock = 8;
+// Steps up to which the kernel takes four in a turn.
+constexpr uint32_t kShallowDepthMax = 256;
 // What panels may take beside the operands.
 constexpr uint64_t kPanelBytesMax = uint64_t{32} << 20;
 
@@ -119,6 +121,12 @@ Store ChooseStore(const Product& product, OperandDataType type) {
   return StoresPairs(product, type) ? Store::kPairs : Store::kOne;
 }
 
+ShaderId ChooseKernel(const Product& product) {
+  const bool shallow = product.depth <= kShallowDepthMax;
+  if (product.image) return shallow ? ShaderId::kConv2dShallowTile : ShaderId::kConv2dTallTile;
+  return shallow ? ShaderId::kMatmulShallowTile : ShaderId::kMatmulTallTile;
+}
+
 // Columns of tiles in a group: as many as cores may keep b of, where they cannot keep a.
 uint32_t GroupColumns(const Product& product) {
   constexpr uint64_t kKeptBytesMax = uint64_t{512} << 10;
@@ -135,7 +143,7 @@ LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBui
   const bool has_rest = b_loads != Load::kPanels && product.depth % kBlock != 0;
   const bool has_residual = product.residual != kNoValue;
   LoweredCall call;
-  call.shader = product.image ? ShaderId::kConv2dTallTile : ShaderId::kMatmulTallTile;
+  call.shader = ChooseKernel(product);
   call.specialization = {static_cast<uint32_t>(builder.descriptor(product.b).data_type()),
                          static_cast<uint32_t>(type),
                          static_cast<uint32_t>(b_loads),

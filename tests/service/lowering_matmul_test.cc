@@ -292,15 +292,18 @@ TEST(LowerGemm, InfinityInOneRow_StaysInItsColumn) {
   }
 }
 
-// Large enough for the tall kernel; whole tiles and partial ones, with every way to load.
+// Large enough for the tall kernels, of few steps and of many (more than 256); whole tiles and
+// partial ones, with every way to load.
 TEST(LowerGemm, TallTiles_MatchReference) {
   for (int choice = 0; choice < 4; ++choice) {
     webidl::GemmAttributes attributes{.a_transpose = (choice & 1) != 0,
                                       .b_transpose = (choice & 2) != 0};
     ExpectGemm(kFloat, {256, 128, 128, attributes, {}});
     ExpectGemm(kFloat, {268, 124, 132, attributes, {}});
+    ExpectGemm(kFloat, {132, 260, 132, attributes, {}});
   }
   ExpectGemm(kFloat, {259, 127, 131, {}, Shape{259, 1}});
+  ExpectGemm(kFloat, {259, 257, 131, {}, Shape{259, 1}});
   ExpectGemm(kHalf, {258, 132, 132, {.b_transpose = true}, Shape{132}});
   ExpectGemm(kHalf, {259, 127, 131, {.a_transpose = true}, {}});
   ExpectGemm(kFloat, {256, 128, 132, {.alpha = 0.5, .beta = -2}, Shape{256, 132}});
@@ -311,6 +314,7 @@ TEST(LowerGemm, RowsThatShareB_MatchReference) {
   ExpectGemm(kFloat, {546, 60, 132, {}, Shape{132}});
   ExpectGemm(kFloat, {546, 60, 132, {.b_transpose = true}, {}});
   ExpectGemm(kHalf, {544, 61, 131, {}, Shape{131}});
+  ExpectGemm(kFloat, {544, 261, 132, {}, Shape{132}});
 }
 
 // Steps that only fill up a block must not meet them.

@@ -344,13 +344,14 @@ TEST(LowerConv2d, OnePixel_MatchesReference) {
   }
 }
 
-// Large enough for the tall kernel.
+// Large enough for the tall kernels: those of few steps, up to 256, and of many.
 TEST(LowerConv2d, TallTiles_MatchReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .input_layout = layout};
     ExpectConvolves(attributes, kFloat, {1, 28, 23, 21}, {36, 28, 3, 3}, true, 40);
     ExpectConvolves(attributes, kFloat, {2, 96, 23, 21}, {50, 96, 1, 1}, true, 41);
     ExpectConvolves(attributes, kHalf, {1, 28, 23, 20}, {36, 28, 3, 3}, true, 42);
+    ExpectConvolves(attributes, kFloat, {1, 29, 23, 21}, {36, 29, 3, 3}, true, 55);
     attributes.groups = 2;
     ExpectConvolves(attributes, kFloat, {1, 48, 22, 20}, {80, 24, 3, 3}, true, 43);
   }
@@ -373,6 +374,7 @@ TEST(LowerConv2d, WindowsInLines_MatchReference) {
   }
   attributes = {.padding = List{1, 1, 4, 1}};
   ExpectConvolves(attributes, kHalf, {1, 28, 24, 17}, {36, 28, 3, 3}, true, 49);
+  ExpectConvolves(attributes, kHalf, {1, 29, 24, 17}, {36, 29, 3, 3}, true, 51);
 }
 
 // Steps that only fill up a block must not meet them.
