@@ -69,7 +69,7 @@ Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options) {
     spawn.arguments.push_back(std::move(argument));
   }
   spawn.environment = WorkerEnvironment(options);
-  spawn.inherited_descriptor = theirs.get();
+  spawn.inherited_descriptors = {theirs.get()};
   spawn.namespaces = !options.no_sandbox;
   ASSIGN_OR_RETURN(SpawnedProcess process, Spawn(spawn));
   return WorkerProcess(std::move(process), std::move(ours));

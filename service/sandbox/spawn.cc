@@ -10,9 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 
+#include "base/check.h"
 #include "base/fault.h"
 
 namespace webnnd::service {
@@ -84,7 +85,8 @@ struct ChildPlan {
   int sync;
   int parents_sync;
   int null;
-  int inherited;
+  int inherited[kInheritedDescriptorsMax];
+  int inherited_count;
   bool namespaces;
   bool drop_groups;
   char* const* argv;
@@ -109,16 +111,21 @@ struct ChildPlan {
       Fail(plan.sync, ChildFailure::kIdentity);
     }
   }
-  // The inherited descriptor first goes out of the way of the numbers that are about to be used.
-  int inherited = plan.inherited < 0 ? -1 : fcntl(plan.inherited, F_DUPFD_CLOEXEC, 16);
-  int sync = fcntl(plan.sync, F_DUPFD_CLOEXEC, 16);
-  if (sync < 0 || (plan.inherited >= 0 && inherited < 0) || dup2(plan.null, STDIN_FILENO) < 0 ||
-      dup2(plan.null, STDOUT_FILENO) < 0 ||
-      (inherited >= 0 && dup2(inherited, kInheritedDescriptor) < 0)) {
-    Fail(plan.sync, ChildFailure::kDescriptors);
+  // Inherited descriptors first go out of the way of the numbers that are about to be used.
+  int inherited[kInheritedDescriptorsMax];
+  const int sync = fcntl(plan.sync, F_DUPFD_CLOEXEC, 16);
+  bool moved = sync >= 0;
+  for (int i = 0; i < plan.inherited_count; ++i) {
+    inherited[i] = fcntl(plan.inherited[i], F_DUPFD_CLOEXEC, 16);
+    moved = moved && inherited[i] >= 0;
   }
+  moved = moved && dup2(plan.null, STDIN_FILENO) >= 0 && dup2(plan.null, STDOUT_FILENO) >= 0;
+  for (int i = 0; moved && i < plan.inherited_count; ++i) {
+    moved = dup2(inherited[i], kInheritedDescriptor + i) >= 0;
+  }
+  if (!moved) Fail(plan.sync, ChildFailure::kDescriptors);
   // Whatever the daemon inherited itself, without close-on-exec.
-  close_range(inherited >= 0 ? kInheritedDescriptor + 1 : kInheritedDescriptor, ~0u,
+  close_range(static_cast<unsigned>(kInheritedDescriptor + plan.inherited_count), ~0u,
               CLOSE_RANGE_CLOEXEC);
   // The kernel shares processor time between sessions, not threads, where it groups tasks by them
   // (sched_autogroup): a client gets no more of it by keeping more threads busy.
@@ -164,6 +171,7 @@ Status Release(const SpawnedProcess& process, const SpawnOptions& options, const
 }  // namespace
 
 Result<SpawnedProcess> Spawn(const SpawnOptions& options) {
+  CHECK(options.inherited_descriptors.size() <= kInheritedDescriptorsMax);
   int pair[2];
   if (SYS_CALL(Kind::kDescriptor, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) !=
       0) {
@@ -177,12 +185,15 @@ Result<SpawnedProcess> Spawn(const SpawnOptions& options) {
   ChildPlan plan{.sync = theirs.get(),
                  .parents_sync = ours.get(),
                  .null = null.get(),
-                 .inherited = options.inherited_descriptor,
+                 .inherited = {},
+                 .inherited_count = static_cast<int>(options.inherited_descriptors.size()),
                  .namespaces = options.namespaces,
                  .drop_groups = ids.drop_groups,
                  .argv = argv.data(),
                  .envp = envp.data()};
 
+  std::copy(options.inherited_descriptors.begin(), options.inherited_descriptors.end(),
+            plan.inherited);
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = CLONE_PIDFD | (options.namespaces ? kNamespaces : 0);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,16 @@
 
 namespace webnnd::service {
 
-// Where the child finds the descriptor that SpawnOptions names.
+// Where the child finds the first descriptor that SpawnOptions names; the others follow.
 inline constexpr int kInheritedDescriptor = 3;
+inline constexpr size_t kInheritedDescriptorsMax = 3;
 
 struct SpawnOptions {
   std::vector<std::string> arguments;    // argv, program name included
   std::vector<std::string> environment;  // NAME=VALUE, the whole of it
-  // Becomes kInheritedDescriptor. Besides it the child has standard error, and /dev/null as input
-  // and output.
-  int inherited_descriptor = -1;
+  // Become kInheritedDescriptor and those behind it, at most kInheritedDescriptorsMax. Besides them
+  // the child has standard error, and /dev/null as input and output.
+  std::vector<int> inherited_descriptors;
   // New user, mount, pid, net, ipc, uts and cgroup namespaces. Off: for --no-sandbox only.
   bool namespaces = true;
 };

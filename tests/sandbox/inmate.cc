@@ -52,7 +52,7 @@ std::vector<std::string> InmateEnvironment() {
 
 Outcome RunInmate(const std::vector<std::string>& arguments, const InmateOptions& options) {
   service::SpawnOptions spawn{.environment = InmateEnvironment(),
-                              .inherited_descriptor = options.inherited_descriptor,
+                              .inherited_descriptors = options.inherited_descriptors,
                               .namespaces = options.namespaces};
   spawn.arguments = {"test", "inmate"};
   spawn.arguments.insert(spawn.arguments.end(), arguments.begin(), arguments.end());

@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, const Outcome& outcome);
 
 // How an inmate is started, where that matters.
 struct InmateOptions {
-  int inherited_descriptor = -1;
+  std::vector<int> inherited_descriptors;
   bool namespaces = true;
 };
 

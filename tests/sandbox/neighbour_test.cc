@@ -205,7 +205,7 @@ class Neighbour : public testing::Test {
     Result<service::SpawnedProcess> process =
         service::Spawn({.arguments = {"test", "victim"},
                         .environment = InmateEnvironment(),
-                        .inherited_descriptor = theirs.get()});
+                        .inherited_descriptors = {theirs.get()}});
     ASSERT_TRUE(process.ok()) << process.error().ToString();
     victim_ = std::move(*process);
     theirs.Reset();
@@ -230,7 +230,7 @@ class Neighbour : public testing::Test {
   Outcome Try(const Attack& attack, std::string_view phase, pid_t target) {
     return RunInmate(
         {std::string(phase), std::string(attack.name), std::to_string(target)},
-        {.inherited_descriptor = victim_.pidfd.get(), .namespaces = phase != "outside"});
+        {.inherited_descriptors = {victim_.pidfd.get()}, .namespaces = phase != "outside"});
   }
 
   // Every attack on the victim and on the parent, which is this process.

@@ -201,7 +201,7 @@ Result<WatchedWorker> StartWorker(SandboxProfile profile) {
   worker.control.Reset(pair[0]);
   UniqueFd theirs(pair[1]);
   service::SpawnOptions spawn{.arguments = {"test", "worker"},
-                              .inherited_descriptor = theirs.get()};
+                              .inherited_descriptors = {theirs.get()}};
   service::WorkerOptions options{.control_fd = service::kInheritedDescriptor, .profile = profile};
   for (std::string& word : ToArguments(options)) spawn.arguments.push_back(std::move(word));
   for (const service::VariableRule& rule : service::EnvironmentPolicy(profile)) {
