@@ -23,6 +23,7 @@
 #include "service/session/session.h"
 #include "service/stats_command.h"
 #include "service/vulkan/open_devices.h"
+#include "service/worker/compiler.h"
 #include "service/worker/free_memory.h"
 #include "service/worker/worker.h"
 
@@ -56,6 +57,9 @@ options of serve:
                            time between; the daemon's own must be delegated to it and have no
                            other process (systemd: Delegate=cpu)
   --trace DIR              each worker writes DIR/worker-N.json, a trace for Perfetto
+  --kernel-cache DIR       keeps there what drivers compile, from worker to worker; not with
+                           --no-sandbox. Default: WEBNND_KERNEL_CACHE, webnnd in XDG_CACHE_HOME
+                           or in ~/.cache; an empty one: nowhere
   --no-warm-spare          starts each worker only when a client comes
   --validation             switches Vulkan's validation layers on
   --disable-feature NAME   does without a feature of the device; may be repeated
@@ -75,6 +79,7 @@ options of devices:
 
 environment:
   WEBNND_LOG               debug, info, warning, error or off
+  WEBNND_KERNEL_CACHE      as --kernel-cache
 )";
 
 // Descriptors in `serve --fd`.
@@ -107,8 +112,8 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
     return size_t{1};
   }
   INVALID_IF(name != "--socket" && name != "--fd" && name != "--stats-socket" &&
-                 name != "--trace" && name != "--workers-max" && name != "--clients-per-process" &&
-                 name != "--waiting-per-process",
+                 name != "--trace" && name != "--kernel-cache" && name != "--workers-max" &&
+                 name != "--clients-per-process" && name != "--waiting-per-process",
              "the option is unknown ({}); see --help", name);
   INVALID_IF(at + 1 >= arguments.size(), "the option needs a value ({})", name);
   const std::string& value = arguments[at + 1];
@@ -118,6 +123,8 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
     options.socket_path = value;
   } else if (name == "--stats-socket") {
     options.stats_path = value;
+  } else if (name == "--kernel-cache") {
+    options.kernel_cache_directory = value;
   } else if (name == "--trace") {
     INVALID_IF(value.empty(), "the directory of the trace is empty");
     options.trace_directory = value;
@@ -146,8 +153,19 @@ Result<size_t> ParseServeOption(Arguments arguments, size_t at, BrokerOptions& o
   return size_t{2};
 }
 
+std::string DefaultKernelCache() {
+  if (const char* directory = getenv("WEBNND_KERNEL_CACHE")) return directory;
+  // The XDG Base Directory Specification: a relative path is none.
+  const char* cache = getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return fmt::format("{}/webnnd", cache);
+  const char* home = getenv("HOME");
+  if (home != nullptr && home[0] == '/') return fmt::format("{}/.cache/webnnd", home);
+  return "";
+}
+
 Result<BrokerOptions> ParseServeOptions(Arguments arguments) {
   BrokerOptions options;
+  options.kernel_cache_directory = DefaultKernelCache();
   for (UniqueFd& fd : TakeActivatedSockets()) TRY(AddSocket(std::move(fd), options));
   for (size_t at = 0; at < arguments.size();) {
     ASSIGN_OR_RETURN(size_t taken, ParseServeOption(arguments, at, options));
@@ -192,9 +210,10 @@ void ServeClient(std::vector<std::shared_ptr<Device>> devices, const Quota& quot
   link.ReportWith(nullptr);
 }
 
+using Devices = std::vector<std::shared_ptr<Device>>;
+
 // Everything that a worker does for its client is plugged in here.
-WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
-  auto devices = std::make_shared<std::vector<std::shared_ptr<Device>>>();
+WorkerHooks MakeWorkerHooks(const WorkerOptions& options, const std::shared_ptr<Devices>& devices) {
   auto is_gpu = [](const auto& device) { return device->adapter().accelerated; };
   DeviceOptions device_options = MakeDeviceOptions(options);
   // Before the sandbox, in which no file can be opened.
@@ -204,7 +223,10 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
     LogWarning("memory is not shared by what is free: {}", free_memory.error().message());
   }
   return {
-      .open_devices = [devices, &options, device_options]() -> Status {
+      .open_devices = [devices, &options,
+                       device_options](const KernelCacheLink& kernels) mutable -> Status {
+        device_options.cached_kernels = kernels.cached;
+        device_options.on_compiled = kernels.on_compiled;
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, device_options));
         return {};
       },
@@ -226,7 +248,26 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options) {
 int Work(Arguments arguments) {
   Result<WorkerOptions> options = ParseWorkerOptions(arguments);
   if (!options.ok()) _exit(Complain(options.error()));
-  _exit(RunWorker(*options, MakeWorkerHooks(*options)));
+  auto devices = std::make_shared<Devices>();
+  _exit(RunWorker(*options, MakeWorkerHooks(*options, devices)));
+}
+
+// Started by the broker only.
+int Compile(Arguments arguments) {
+  Result<CompilerOptions> options = ParseCompilerOptions(arguments);
+  if (!options.ok()) _exit(Complain(options.error()));
+  auto devices = std::make_shared<Devices>();
+  CompilerHooks hooks{.worker = MakeWorkerHooks(options->worker, devices),
+                      .compile = [devices](const CompiledKernel& kernel) -> Status {
+                        for (const auto& device : *devices) {
+                          if (device->adapter().index == kernel.adapter) {
+                            return device->Compile(kernel);
+                          }
+                        }
+                        return ValidationError("the adapter is not open ({})", kernel.adapter);
+                      },
+                      .close_devices = [devices] { devices->clear(); }};
+  _exit(RunCompiler(*options, hooks));
 }
 
 int PrintStats(Arguments arguments) {
@@ -322,6 +363,7 @@ int Main(Arguments arguments) {
   if (command == "stats") return PrintStats(arguments.subspan(1));
   if (command == "devices") return PrintDevices(arguments.subspan(1));
   if (command == "worker") return Work(arguments.subspan(1));
+  if (command == "compile") return Compile(arguments.subspan(1));
   return Complain(ValidationError("the command is unknown ({}); see --help", command));
 }
 

@@ -21,6 +21,7 @@
 #include "base/fault.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "service/broker/kernel_cache.h"
 #include "service/broker/line_limiter.h"
 #include "service/broker/socket.h"
 #include "service/broker/stats.h"
@@ -37,7 +38,8 @@ constexpr int64_t kPauseMs = 100;
 // More than may be ready at once by default, so that all that waits is seen before the time is.
 constexpr size_t kEventsMax = 1024;
 // What a worker sends at most between one ping and the next, so that its answer is seen at once.
-constexpr int kPacketsPerTurn = 2 * limits::kClientsPerSharedWorkerMax + 2;
+constexpr int kPacketsPerTurn =
+    2 * limits::kClientsPerSharedWorkerMax + 2 + int{limits::kKernelReportsMax};
 // No further worker is started when less memory is left: three times what one takes whose client
 // has done nothing.
 constexpr uint64_t kMemoryLeftMin = 256ull << 20;
@@ -49,7 +51,7 @@ int64_t NowMs() {
 }
 
 // What an epoll event is about.
-enum class Source : uint32_t { kSignal, kListener, kStats, kClient, kControl, kPidfd };
+enum class Source : uint32_t { kSignal, kListener, kStats, kClient, kControl, kPidfd, kCompiler };
 
 // A client without a process that the kernel names, for it lives in another namespace, counts to
 // one process with all such.
@@ -78,6 +80,8 @@ class Broker final : public WorkerActions {
   Status ListenForStats();
   Status WatchListeners();
   void MakeGroups();
+  void OpenKernelCache();
+  void RunCompiler();
   UniqueFd Accept(int listener);
   Status Watch(int fd, Source source, uint32_t id, uint32_t events = EPOLLIN);
   void Unwatch(int fd);
@@ -97,6 +101,7 @@ class Broker final : public WorkerActions {
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
   void OnLeft(uint32_t client) override { peers_.erase(client); }
+  void OnKernel(const CompiledKernel& kernel) override { kernel_cache_->Add(kernel, NowMs()); }
   bool HasMemory(bool newcomers) override;
 
   void Admit(UniqueFd client);
@@ -123,6 +128,7 @@ class Broker final : public WorkerActions {
   std::vector<int> listeners_;
   std::optional<WorkerPool> pool_;  // From Open on.
   std::optional<WorkerGroups> groups_;
+  std::optional<KernelCache> kernel_cache_;
   std::map<uint32_t, WorkerProcess> workers_;
   // Accepted, and no worker has them yet.
   std::map<uint32_t, UniqueFd> clients_;
@@ -163,6 +169,7 @@ Status Broker::Open() {
         "them, and what kills it ends all");
   }
   if (options_.group_controller) MakeGroups();
+  OpenKernelCache();
   if (const std::string& directory = options_.trace_directory; !directory.empty()) {
     if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
       return ErrnoError(fmt::format("making {}", directory));
@@ -172,7 +179,8 @@ Status Broker::Open() {
                                     .workers_max = options_.workers_max,
                                     .waiting_per_process_max = options_.waiting_per_process_max,
                                     .served_per_process_max = options_.served_per_process_max,
-                                    .shared = options_.worker.shared},
+                                    .shared = options_.worker.shared,
+                                    .kernel_cache = kernel_cache_.has_value()},
                 *this);
   for (UniqueFd& client : std::exchange(options_.connected, {})) Admit(std::move(client));
   return {};
@@ -185,6 +193,27 @@ void Broker::MakeGroups() {
   } else {
     LogWarning("workers have no control groups of their own: {}", groups.error().message());
   }
+}
+
+void Broker::OpenKernelCache() {
+  // Without a sandbox a worker would find it by a path, and could write there.
+  if (options_.kernel_cache_directory.empty() || options_.worker.no_sandbox) return;
+  Result<KernelCache> cache = KernelCache::Open(options_.kernel_cache_directory);
+  if (cache.ok()) {
+    kernel_cache_.emplace(*std::move(cache));
+    options_.worker.kernel_cache = true;
+  } else {
+    LogWarning("kernels are not cached: {}", cache.error().message());
+  }
+}
+
+void Broker::RunCompiler() {
+  if (!kernel_cache_) return;
+  kernel_cache_->KillLateCompiler(NowMs());
+  if (!kernel_cache_->is_due(NowMs())) return;
+  kernel_cache_->StartCompiler(options_.worker, NowMs());
+  if (kernel_cache_->pidfd() < 0) return;
+  if (!Watch(kernel_cache_->pidfd(), Source::kCompiler, 0).ok()) kernel_cache_->Stop();
 }
 
 Status Broker::BlockSignals() {
@@ -259,6 +288,7 @@ Status Broker::Step() {
                 static_cast<uint32_t>(events[i].data.u64)));
   }
   pool_->OnTimers(NowMs());
+  RunCompiler();
   LogLeftOut();
   if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();
   if (!unheard_.empty() && NowMs() >= receive_again_ms_) ResumeReceiving();
@@ -288,6 +318,9 @@ Status Broker::OnEvent(Source source, uint32_t id) {
       break;
     case Source::kPidfd:
       OnWorkerEnd(id);
+      break;
+    case Source::kCompiler:
+      if (kernel_cache_->OnCompilerEnd(NowMs())) pool_->ReplaceSpares();
       break;
   }
   return {};
@@ -412,7 +445,7 @@ void Broker::OnControl(uint32_t id) {
   auto found = workers_.find(id);
   if (found == workers_.end()) return;
   // Room for one byte more, so that a longer packet is noticed.
-  std::byte bytes[sizeof(ReportMessage) + 1];
+  std::byte bytes[std::max(sizeof(ReportMessage), sizeof(KernelMessage)) + 1];
   for (int i = 0; i < kPacketsPerTurn; ++i) {
     if (pool_->StateOf(id) == WorkerPool::State::kDying) return;
     std::span<std::byte> packet = bytes;
@@ -460,7 +493,8 @@ void Broker::OnWorkerEnd(uint32_t id) {
 Status Broker::Start(uint32_t id) {
   WorkerOptions options = options_.worker;
   options.id = id;
-  ASSIGN_OR_RETURN(WorkerProcess started, WorkerProcess::Start(options));
+  const UniqueFd kernel_image = kernel_cache_ ? kernel_cache_->OpenImage() : UniqueFd();
+  ASSIGN_OR_RETURN(WorkerProcess started, WorkerProcess::Start(options, kernel_image));
   LogInfo("worker {} is started (pid {})", id, started.pid());
   Status watched = Watch(started.control_descriptor(), Source::kControl, id);
   if (watched.ok()) watched = Watch(started.pidfd(), Source::kPidfd, id);
@@ -531,6 +565,7 @@ void Broker::TurnAway(uint32_t client, const Status& why) {
 }
 
 void Broker::StopWorkers() {
+  if (kernel_cache_) kernel_cache_->Stop();
   for (auto& [id, worker] : workers_) worker.Kill();
   bool failed = false;
   for (auto& [id, worker] : workers_) worker.Reap(failed);
@@ -540,6 +575,7 @@ void Broker::StopWorkers() {
 int Broker::TimeoutMs() const {
   int64_t now = NowMs();
   int64_t deadline = std::min(pool_->deadline_ms(now), refusals_.deadline_ms());
+  if (kernel_cache_) deadline = std::min(deadline, kernel_cache_->deadline_ms());
   if (!accepting_) deadline = std::min(deadline, accept_again_ms_);
   if (!unheard_.empty()) deadline = std::min(deadline, receive_again_ms_);
   if (deadline == INT64_MAX) return -1;

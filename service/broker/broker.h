@@ -41,10 +41,14 @@ struct BrokerOptions {
   // Keeps one worker started, sandboxed and with its devices open, so that connecting does not
   // wait. Only when there is something to listen on.
   bool warm_spare = true;
-  // Each worker gets a control group of its own, of which this controller shares time out, "cpu", or
-  // none, empty; absent: it stays in the daemon's. Where that fails the log says so, and no more.
+  // Each worker gets a control group of its own, of which this controller shares time out, "cpu",
+  // or none, empty; absent: it stays in the daemon's. Where that fails the log says so, and no
+  // more.
   std::optional<std::string> group_controller;
-  // What every worker is told; `id` and `control_fd` are filled in.
+  // Where what drivers compile is kept from worker to worker (kernel_cache.h); empty: nowhere, as
+  // without a sandbox. Where it cannot be used the log says so, and no more.
+  std::string kernel_cache_directory;
+  // What every worker is told; `id`, descriptors and `kernel_cache` are filled in.
   WorkerOptions worker;
 };
 

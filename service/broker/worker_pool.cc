@@ -68,6 +68,7 @@ void WorkerPool::OnPacket(uint32_t id, std::span<const std::byte> packet, int64_
 Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet,
                           int64_t now_ms) {
   if (packet.size() == sizeof(ReportMessage)) return HandleReport(worker, packet);
+  if (packet.size() == sizeof(KernelMessage)) return HandleKernel(worker, packet);
   ControlMessage message;
   if (packet.size() != sizeof message) {
     return InternalError("the worker's message has another size ({})", packet.size());
@@ -106,6 +107,20 @@ Status WorkerPool::HandleReport(Worker& worker, std::span<const std::byte> packe
   }
   --worker.reports_left;
   client->second = report.figures;
+  return {};
+}
+
+// So many in a worker's life.
+Status WorkerPool::HandleKernel(Worker& worker, std::span<const std::byte> packet) {
+  KernelMessage message;
+  std::memcpy(&message, packet.data(), sizeof message);
+  if (message.header.type != ControlType::kKernel || message.header.sequence != 0 ||
+      !options_.kernel_cache || worker.kernels_left == 0 || !message.kernel.well_formed()) {
+    return InternalError("the worker's kernel is not expected (type {}, {} constants)",
+                         static_cast<uint32_t>(message.header.type), message.kernel.constant_count);
+  }
+  --worker.kernels_left;
+  actions_.OnKernel(message.kernel);
   return {};
 }
 
@@ -283,10 +298,22 @@ void WorkerPool::DismissWorkers() {
     if (ready <= kept) return;
     if (worker.state != State::kReady) continue;
     LogInfo("worker {} is not needed", id);
-    worker.state = State::kDying;
-    worker.dismissed = true;
-    actions_.Kill(id);
+    Dismiss(id, worker);
     --ready;
+  }
+}
+
+void WorkerPool::Dismiss(uint32_t id, Worker& worker) {
+  worker.state = State::kDying;
+  worker.dismissed = true;
+  actions_.Kill(id);
+}
+
+void WorkerPool::ReplaceSpares() {
+  for (auto& [id, worker] : workers_) {
+    if (worker.state != State::kReady) continue;
+    LogInfo("worker {} is replaced", id);
+    Dismiss(id, worker);
   }
 }
 

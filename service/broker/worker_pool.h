@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/client_figures.h"
+#include "base/compiled_kernel.h"
 #include "base/limits.h"
 #include "base/result.h"
 #include "service/broker/fair_queue.h"
@@ -46,6 +47,8 @@ class WorkerActions {
   virtual void TurnAway(uint32_t client, const Status& why) = 0;
   // A worker that had the client has it no more.
   virtual void OnLeft(uint32_t /*client*/) {}
+  // A worker has compiled a kernel that is in no cache.
+  virtual void OnKernel(const CompiledKernel& /*kernel*/) {}
   // Whether the machine has memory for one more worker. The first is started in any case. One for
   // `newcomers`, processes of which nobody is served, may take what others have to leave.
   virtual bool HasMemory(bool /*newcomers*/) { return true; }
@@ -68,6 +71,8 @@ class WorkerPool {
     std::optional<size_t> served_per_process_max;
     // One worker has all clients, up to limits::kClientsPerSharedWorkerMax; the others wait.
     bool shared = false;
+    // Workers may tell of kernels that they compile.
+    bool kernel_cache = false;
   };
 
   enum class State : uint8_t {
@@ -94,6 +99,8 @@ class WorkerPool {
   // After packets that wait have been told: after a pause of the broker's own, answers are there
   // that came in time.
   void OnTimers(int64_t now_ms);
+  // What workers are started with has changed: those that wait for a client make way for others.
+  void ReplaceSpares();
   // After all else: gives clients to workers, and starts workers.
   void Settle(int64_t now_ms);
 
@@ -141,6 +148,7 @@ class WorkerPool {
     std::map<uint32_t, ClientFigures> clients;
     // How many reports may come before the pong.
     size_t reports_left = 0;
+    uint32_t kernels_left = limits::kKernelReportsMax;
     // It goes because nobody needs it.
     bool dismissed = false;
 
@@ -150,6 +158,7 @@ class WorkerPool {
 
   Status Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet, int64_t now_ms);
   Status HandleReport(Worker& worker, std::span<const std::byte> packet);
+  Status HandleKernel(Worker& worker, std::span<const std::byte> packet);
   bool HandleGone(Worker& worker, uint32_t client);
   // An error says why the worker has to go: it is silent, or not ready in time.
   Status OnTimer(uint32_t id, Worker& worker, int64_t now_ms);
@@ -159,6 +168,7 @@ class WorkerPool {
   void MatchClients(int64_t now_ms);
   void StartWorkers(int64_t now_ms);
   void DismissWorkers();
+  void Dismiss(uint32_t id, Worker& worker);
   void StartWorker(int64_t now_ms);
   void OnStartFailure(int64_t now_ms);
   // Longer for each of the `failures` before.

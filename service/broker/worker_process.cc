@@ -25,6 +25,15 @@ constexpr std::string_view kPassedPrefixes[] = {
     "WEBNND_",       "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
     "LSAN_OPTIONS=", "TSAN_OPTIONS=", "LP_NUM_THREADS="};
 
+std::string SignalText(int signal) {
+  const char* name = sigabbrev_np(signal);
+  std::string text = name != nullptr ? fmt::format("SIG{}", name) : fmt::format("{}", signal);
+  if (signal == SIGSYS) text += ": it makes a system call that the sandbox forbids";
+  return text;
+}
+
+}  // namespace
+
 std::vector<std::string> WorkerEnvironment(const WorkerOptions& options) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -40,22 +49,13 @@ std::vector<std::string> WorkerEnvironment(const WorkerOptions& options) {
     environment.push_back("VK_LOADER_LAYERS_DISABLE=~implicit~");
     return environment;
   }
-  for (const VariableRule& rule : EnvironmentPolicy(options.profile)) {
+  for (const VariableRule& rule : EnvironmentPolicy(options.profile, options.kernel_cache)) {
     environment.push_back(fmt::format("{}={}", rule.name, rule.value));
   }
   return environment;
 }
 
-std::string SignalText(int signal) {
-  const char* name = sigabbrev_np(signal);
-  std::string text = name != nullptr ? fmt::format("SIG{}", name) : fmt::format("{}", signal);
-  if (signal == SIGSYS) text += ": it makes a system call that the sandbox forbids";
-  return text;
-}
-
-}  // namespace
-
-Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options) {
+Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options, const UniqueFd& kernel_image) {
   int pair[2];
   if (SYS_CALL(Kind::kDescriptor,
                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) != 0) {
@@ -63,6 +63,7 @@ Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options) {
   }
   UniqueFd ours(pair[0]), theirs(pair[1]);
   options.control_fd = kInheritedDescriptor;
+  if (kernel_image.valid()) options.kernel_image_fd = kInheritedDescriptor + 1;
   SpawnOptions spawn;
   spawn.arguments = {"webnnd", "worker"};
   for (std::string& argument : ToArguments(options)) {
@@ -70,6 +71,7 @@ Result<WorkerProcess> WorkerProcess::Start(WorkerOptions options) {
   }
   spawn.environment = WorkerEnvironment(options);
   spawn.inherited_descriptors = {theirs.get()};
+  if (kernel_image.valid()) spawn.inherited_descriptors.push_back(kernel_image.get());
   spawn.namespaces = !options.no_sandbox;
   ASSIGN_OR_RETURN(SpawnedProcess process, Spawn(spawn));
   return WorkerProcess(std::move(process), std::move(ours));

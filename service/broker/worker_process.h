@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -17,10 +18,13 @@
 
 namespace webnnd::service {
 
+// What a process for such a worker finds in its environment.
+std::vector<std::string> WorkerEnvironment(const WorkerOptions& options);
+
 class WorkerProcess {
  public:
-  // Starts `webnnd worker`.
-  static Result<WorkerProcess> Start(WorkerOptions options);
+  // Starts `webnnd worker`. `kernel_image`, if valid, is an image of what the driver has compiled.
+  static Result<WorkerProcess> Start(WorkerOptions options, const UniqueFd& kernel_image);
 
   pid_t pid() const { return process_.pid; }
   int control_descriptor() const { return control_.get(); }

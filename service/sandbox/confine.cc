@@ -169,6 +169,15 @@ Status Attach(const ClonedTree& tree) {
                  fmt::format("move_mount of {}", tree.path));
 }
 
+// A tmpfs below the working directory, which goes with the process. Few files are made there.
+Status MakeScratch(uint64_t bytes) {
+  const char* place = kScratchDirectory + 1;
+  TRY(Checked(mkdir(place, 0700), "mkdir of the scratch directory"));
+  const std::string size = fmt::format("size={},nr_inodes=256,mode=700", bytes);
+  return Checked(mount("none", place, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, size.c_str()),
+                 "mounting the scratch directory");
+}
+
 Status EnterEmptyRoot(const ConfineOptions& options) {
   ASSIGN_OR_RETURN(std::vector<AccessiblePath> paths, ResolvePaths(options.visible_paths));
   // Nothing that we mount or unmount may reach the host.
@@ -189,6 +198,7 @@ Status EnterEmptyRoot(const ConfineOptions& options) {
     if (path.access == PathAccess::kList) TRY(MakeParents(path.path + "/"));
   }
   for (const ClonedTree& tree : trees) TRY(Attach(tree));
+  if (options.scratch_bytes > 0) TRY(MakeScratch(options.scratch_bytes));
   for (const TopLink& link : links) {
     if (symlink(link.target.c_str(), link.name.c_str() + 1) != 0 && errno != EEXIST) {
       return ErrnoError(fmt::format("linking {}", link.name));
@@ -233,6 +243,7 @@ Status ForbidNewPrivileges(const ConfineOptions&) {
 
 Status RestrictPaths(const ConfineOptions& options) {
   ASSIGN_OR_RETURN(std::vector<AccessiblePath> paths, ResolvePaths(options.visible_paths));
+  if (options.scratch_bytes > 0) paths.push_back({kScratchDirectory, PathAccess::kScratch});
   return RestrictAccess(paths);
 }
 

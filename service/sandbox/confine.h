@@ -29,14 +29,16 @@ struct ConfineOptions {
   std::vector<VisiblePath> visible_paths = DriverPaths(profile);
   // What the process's clients may have of the device (ResourcePolicy).
   uint64_t device_bytes = limits::kDeviceBytesPerSessionMax;
+  // Room in kScratchDirectory, in bytes; 0: there is no such directory.
+  uint64_t scratch_bytes = 0;
   // Called before each step with its name; an error stops there. Tests make steps fail with it.
   std::function<Status(std::string_view step)> before_step = nullptr;
 };
 
 // Confines this process, which Spawn() started and which must have one thread: an empty root with
-// the visible paths, no capabilities, no new privileges, Landlock, resource limits, not dumpable.
-// An error names the step; the process is then half confined and must exit. LockDown() comes after
-// the driver has been opened.
+// the visible paths and the scratch directory, no capabilities, no new privileges, Landlock,
+// resource limits, not dumpable. An error names the step; the process is then half confined and
+// must exit. LockDown() comes after the driver has been opened.
 Status Confine(const ConfineOptions& options);
 
 // Lowers this process's limits to ResourcePolicy(): Confine()'s step, and once more where the

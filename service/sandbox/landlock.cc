@@ -37,7 +37,8 @@ size_t AttributesSize(long abi) {
   return abi >= 6 ? 3 * sizeof(uint64_t) : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
 }
 
-// Version 5; not in Debian 12's headers.
+// Versions 3 and 5; not in Debian 12's headers.
+constexpr uint64_t kTruncate = 1ull << 14;
 constexpr uint64_t kIoctlDevice = 1ull << 15;
 
 uint64_t RightsFor(PathAccess access, bool directory, uint64_t handled) {
@@ -48,6 +49,11 @@ uint64_t RightsFor(PathAccess access, bool directory, uint64_t handled) {
       return LANDLOCK_ACCESS_FS_READ_DIR;
     case PathAccess::kDevice:
       return (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | kIoctlDevice) &
+             handled;
+    case PathAccess::kScratch:
+      return (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
+              LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+              LANDLOCK_ACCESS_FS_MAKE_REG | kTruncate) &
              handled;
   }
   UNREACHABLE();

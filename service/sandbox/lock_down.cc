@@ -39,7 +39,7 @@ Status AddRule(scmp_filter_ctx filter, const SyscallRule& rule) {
   return Checked(seccomp_rule_add_array(filter, action, number, count, comparisons), rule.name);
 }
 
-Result<Filter> MakeFilter(SandboxProfile profile) {
+Result<Filter> MakeFilter(SandboxProfile profile, SandboxRole role) {
   Filter filter(seccomp_init(SCMP_ACT_KILL_PROCESS));
   if (filter == nullptr) return OutOfMemoryError("seccomp has no memory for a filter");
   // TSYNC: the driver has started threads by now. Level 2 is a binary tree: O(log n) per call.
@@ -48,7 +48,7 @@ Result<Filter> MakeFilter(SandboxProfile profile) {
   // A 32-bit system call has other numbers: the process dies, not only the thread.
   TRY(Checked(seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS),
               "seccomp BADARCH"));
-  for (const SyscallRule& rule : SyscallPolicy(profile)) {
+  for (const SyscallRule& rule : SyscallPolicy(profile, role)) {
     TRY_DOING(AddRule(filter.get(), rule), "adding the seccomp rule for {}", rule.name);
   }
   return filter;
@@ -56,14 +56,14 @@ Result<Filter> MakeFilter(SandboxProfile profile) {
 
 }  // namespace
 
-Status LockDown(SandboxProfile profile) {
-  ASSIGN_OR_RETURN(Filter filter, MakeFilter(profile));
+Status LockDown(SandboxProfile profile, SandboxRole role) {
+  ASSIGN_OR_RETURN(Filter filter, MakeFilter(profile, role));
   TRY_DOING(Checked(seccomp_load(filter.get()), "seccomp_load"), "sandbox step seccomp");
   return {};
 }
 
 Status ExportFilter(SandboxProfile profile, int descriptor) {
-  ASSIGN_OR_RETURN(Filter filter, MakeFilter(profile));
+  ASSIGN_OR_RETURN(Filter filter, MakeFilter(profile, SandboxRole::kWorker));
   return Checked(seccomp_export_bpf(filter.get(), descriptor), "seccomp_export_bpf");
 }
 

@@ -7,9 +7,9 @@
 
 namespace webnnd::service {
 
-// Installs SyscallPolicy(profile) for every thread of the process, the driver's included. A call
-// that no rule matches kills the process with SIGSYS. Cannot be undone.
-Status LockDown(SandboxProfile profile);
+// Installs SyscallPolicy(profile, role) for every thread of the process, the driver's included. A
+// call that no rule matches kills the process with SIGSYS. Cannot be undone.
+Status LockDown(SandboxProfile profile, SandboxRole role = SandboxRole::kWorker);
 
 // Writes what LockDown() installs, an array of struct sock_filter, for tests to read.
 Status ExportFilter(SandboxProfile profile, int descriptor);

@@ -179,10 +179,15 @@ constexpr SyscallRule kStrictRules[] = {
     Rare(Deny("mkdirat", EACCES, "shader caches")),
     Rare(Deny("unlink", EACCES, "shader caches")),
     Rare(Deny("unlinkat", EACCES, "shader caches")),
+    Rare(Deny("flock", EPERM, "before the driver writes to its cache; a worker's is read alone")),
     Rare(Deny("uname", EPERM, "versions of the kernel are nobody's business")),
     Rare(Deny("getrusage", EPERM, "timers in the compiler")),
     Rare(Deny("setsockopt", EPERM, "buffer sizes are set before a socket is handed over")),
     Rare(Deny("kcmp", EPERM, "Mesa compares descriptors, and copes")),
+};
+
+constexpr SyscallRule kCompilerRules[] = {
+    Allow("flock", "before the driver writes to its cache"),
 };
 
 constexpr SyscallRule kDebugRules[] = {
@@ -331,11 +336,12 @@ SandboxProfile NarrowedProfile(SandboxProfile profile, bool gpu_is_open) {
   return for_gpu && !gpu_is_open ? SandboxProfile::kStrict : profile;
 }
 
-std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile) {
+std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile, SandboxRole role) {
   std::vector<SyscallRule> rules(std::begin(kStrictRules), std::end(kStrictRules));
   if (profile == SandboxProfile::kMesa) AddRules(kMesaRules, rules);
   if (profile == SandboxProfile::kNvidia) AddRules(kNvidiaRules, rules);
   if (profile == SandboxProfile::kDebug) AddRules(kDebugRules, rules);
+  if (role == SandboxRole::kCompiler) AddRules(kCompilerRules, rules);
   return rules;
 }
 
@@ -347,12 +353,19 @@ std::vector<PathRule> PathPolicy(SandboxProfile profile) {
   return rules;
 }
 
-std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile) {
+std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile, bool kernel_cache) {
   std::vector<VariableRule> rules = {
       {"HOME", "/nonexistent", "drivers look for settings there"},
-      {"MESA_SHADER_CACHE_DISABLE", "true", "there is no place for a cache"},
       {"VK_LOADER_LAYERS_DISABLE", "~implicit~", "layers of the user's are code of the user's"},
   };
+  if (kernel_cache) {
+    rules.push_back({"MESA_SHADER_CACHE_DIR", kScratchDirectory, "compiled kernels"});
+    rules.push_back(
+        {"MESA_DISK_CACHE_SINGLE_FILE", "true",
+         "a file that is opened with the driver and read later, when none can be opened"});
+  } else {
+    rules.push_back({"MESA_SHADER_CACHE_DISABLE", "true", "there is no place for a cache"});
+  }
   // The loader's drivers by the names of their manifests.
   switch (profile) {
     case SandboxProfile::kStrict:

@@ -35,6 +35,12 @@ SandboxProfile SandboxProfileForNodes(const std::string& directory);
 // profile is as good as kStrict.
 SandboxProfile NarrowedProfile(SandboxProfile profile, bool gpu_is_open);
 
+// What the process is there for.
+enum class SandboxRole : uint8_t {
+  kWorker,    // Serves a client.
+  kCompiler,  // Compiles kernels for the cache of workers to come; no client reaches it.
+};
+
 enum class RuleAction : uint8_t {
   kAllow,
   kDeny,  // The call fails with `error`, for callers that cope with it. No rule: the process dies.
@@ -63,13 +69,18 @@ struct SyscallRule {
 };
 
 // The rules of a profile. A call that no rule matches kills the process.
-std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile);
+std::vector<SyscallRule> SyscallPolicy(SandboxProfile profile,
+                                       SandboxRole role = SandboxRole::kWorker);
 
 enum class PathAccess : uint8_t {
-  kRead,    // The file, or all below the directory, can be read.
-  kList,    // The names in the directory can be read; it holds what other rules put there.
-  kDevice,  // The node can be opened for reading, writing and ioctl.
+  kRead,     // The file, or all below the directory, can be read.
+  kList,     // The names in the directory can be read; it holds what other rules put there.
+  kDevice,   // The node can be opened for reading, writing and ioctl.
+  kScratch,  // Files and directories below can be made, read and written.
 };
+
+// A tmpfs of the process's own, where it asks for one: its driver keeps compiled kernels there.
+inline constexpr char kScratchDirectory[] = "/scratch";
 
 // What stays visible of the host's files while the driver is opened, under its own path.
 struct PathRule {
@@ -90,7 +101,8 @@ struct VariableRule {
 // Which of the Vulkan loader's drivers a profile finds.
 inline constexpr std::string_view kLoaderDriversVariable = "VK_LOADER_DRIVERS_SELECT";
 
-std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile);
+// `kernel_cache`: the process has a scratch directory, in which the driver finds its cache.
+std::vector<VariableRule> EnvironmentPolicy(SandboxProfile profile, bool kernel_cache = false);
 
 // A resource limit of the worker, lowered to `value` (never raised above the inherited one).
 struct ResourceRule {

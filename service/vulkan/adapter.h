@@ -4,6 +4,8 @@
 
 #include <vulkan/vulkan.h>
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -39,7 +41,8 @@ struct Adapter {
   bool has_robustness2 = false;
   uint32_t queue_family = 0;
   VkPhysicalDeviceLimits limits{};
-  uint64_t buffer_bytes_max = 0;  // Of one allocation.
+  std::array<uint8_t, VK_UUID_SIZE> cache_uuid{};  // Of the driver's build.
+  uint64_t buffer_bytes_max = 0;                   // Of one allocation.
   VkPhysicalDeviceMemoryProperties memory{};
   std::function<uint64_t()> free_memory;  // Of DeviceOptions, where the device has no other memory.
   DeviceProfile profile;

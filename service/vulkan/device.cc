@@ -40,6 +40,7 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
                    LogicalDevice::Create(std::move(instance), std::move(adapter)));
   auto impl = std::make_shared<DeviceImpl>(std::move(logical));
   TRY(impl->pipelines().Initialize(impl->memory()));
+  impl->pipelines().ReportWith(options.cached_kernels, options.on_compiled);
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
 
@@ -50,6 +51,14 @@ uint64_t Device::max_tensor_bytes() const { return limits::kTensorBytesMax; }
 Status Device::WarmUp() {
   // Any shader does: with all parameters zero it does nothing.
   TRY(impl_->pipelines().Get(PipelineKey{}, {}));
+  return {};
+}
+
+Status Device::Compile(const CompiledKernel& kernel) {
+  INVALID_IF(kernel.shader >= shaders::kShaderCount, "there is no such shader ({})", kernel.shader);
+  const std::span<const uint32_t> constants = kernel.Constants();
+  TRY(impl_->pipelines().Get(
+      {static_cast<shaders::ShaderId>(kernel.shader), {constants.begin(), constants.end()}}, {}));
   return {};
 }
 

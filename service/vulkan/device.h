@@ -10,12 +10,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/compiled_kernel.h"
 #include "base/limits.h"
 #include "base/result.h"
 #include "service/plan/plan.h"
@@ -39,6 +41,11 @@ struct DeviceOptions {
   // Bytes of the device's memory that nobody uses, other processes included. Where it is given, the
   // device keeps no more than kShareOfFreeMemory times what it leaves to the others.
   std::function<uint64_t()> free_memory;
+  // Kernels that the driver has in its cache, by hashes that on_compiled was told.
+  std::set<uint64_t> cached_kernels;
+  // Told of every other kernel that is compiled, on the thread that does so. The hash stands for
+  // the kernel's code and constants, the driver, and the device.
+  std::function<void(const CompiledKernel& kernel, uint64_t hash)> on_compiled;
 };
 
 // With n clients that take all they can, each ends up with 3/(3n+1) of the memory, and the next one
@@ -77,6 +84,9 @@ class Device {
   uint64_t max_tensor_bytes() const;
   // Runs one pipeline to the end, so that the driver has loaded all that it needs (before seccomp).
   Status WarmUp();
+  // Compiles a kernel that another device like this one has compiled, for the driver to cache it.
+  // ValidationError: there is no such shader.
+  Status Compile(const CompiledKernel& kernel);
 
   // `bytes` are rounded up to whole words. Contents are undefined: clear or write before use.
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes);

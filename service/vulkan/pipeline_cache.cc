@@ -1,5 +1,8 @@
 #include "service/vulkan/pipeline_cache.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -15,6 +18,21 @@ namespace {
 // Parameters that are zero, tensors, and the parameters of a call.
 constexpr uint32_t kWarmParametersOffset = 2 * kParameterBytesPerCall;
 constexpr uint64_t kDummyBytes = 3 * kParameterBytesPerCall;
+
+// "The FNV Non-Cryptographic Hash Algorithm" (RFC 9923), 64 bits: who makes two kernels that share
+// a hash has one of them compiled in each worker.
+class Fnv1a {
+ public:
+  void Add(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes) {
+      value_ = (value_ ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
+    }
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+};
 
 }  // namespace
 
@@ -84,7 +102,33 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
     }
   }
   built_.notify_all();
+  if (pipeline.ok()) Report(key);
   return pipeline;
+}
+
+uint64_t PipelineCache::HashOf(const PipelineKey& key) const {
+  const Adapter& adapter = device_.adapter();
+  Fnv1a hash;
+  hash.Add(std::as_bytes(std::span(adapter.info.name)));
+  hash.Add(std::as_bytes(std::span(adapter.info.driver)));
+  hash.Add(std::as_bytes(std::span(adapter.cache_uuid)));
+  const std::array<uint32_t, 2> sizes = {device_.profile().local_size,
+                                         device_.profile().subgroup_size};
+  hash.Add(std::as_bytes(std::span(sizes)));
+  hash.Add(std::as_bytes(shaders::Spirv(key.shader, device_.profile().variant)));
+  hash.Add(std::as_bytes(std::span(key.specialization)));
+  return hash.value();
+}
+
+void PipelineCache::Report(const PipelineKey& key) const {
+  if (!on_compiled_ || key.specialization.size() > CompiledKernel::kConstantsMax) return;
+  const uint64_t hash = HashOf(key);
+  if (cached_.contains(hash)) return;
+  CompiledKernel kernel{.adapter = device_.adapter().info.index,
+                        .shader = static_cast<uint32_t>(key.shader),
+                        .constant_count = static_cast<uint32_t>(key.specialization.size())};
+  std::copy(key.specialization.begin(), key.specialization.end(), kernel.constants.begin());
+  on_compiled_(kernel, hash);
 }
 
 Status PipelineCache::MakeRoom() {

@@ -7,12 +7,16 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "base/compiled_kernel.h"
 #include "base/result.h"
 #include "service/plan/plan.h"
 #include "service/vulkan/handle.h"
@@ -40,6 +44,13 @@ class PipelineCache {
   // Makes what all pipelines share. Called once, before anything else.
   Status Initialize(Memory& memory);
 
+  // As DeviceOptions has them. Called before any kernel is compiled.
+  void ReportWith(std::set<uint64_t> cached,
+                  std::function<void(const CompiledKernel&, uint64_t)> on_compiled) {
+    cached_ = std::move(cached);
+    on_compiled_ = std::move(on_compiled);
+  }
+
   // The pipeline of `key`, after its first dispatch: drivers compile then, some of them anew for
   // parameters like `parameters`, those of a call. Another thread's compilation of the same
   // pipeline is waited for.
@@ -63,6 +74,8 @@ class PipelineCache {
   // no workgroup and these parameters.
   Status Warm(const Pipeline& pipeline, std::span<const uint32_t> parameters);
   Status MakeRoom();
+  uint64_t HashOf(const PipelineKey& key) const;
+  void Report(const PipelineKey& key) const;
 
   LogicalDevice& device_;
   KernelSetLayout set_layout_;
@@ -74,6 +87,8 @@ class PipelineCache {
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
+  std::set<uint64_t> cached_;
+  std::function<void(const CompiledKernel&, uint64_t)> on_compiled_;
   std::atomic<uint64_t> compiled_count_ = 0;
   std::mutex mutex_;
   std::condition_variable built_;

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace webnnd::service {
 namespace {
 
@@ -129,6 +131,15 @@ void ControlLink::ReportWith(uint32_t client, FiguresFunction figures) {
   } else {
     figures_.erase(client);
   }
+}
+
+void ControlLink::ReportKernel(const CompiledKernel& kernel) {
+  std::lock_guard lock(mutex_);
+  if (kernels_reported_ == limits::kKernelReportsMax) return;
+  ++kernels_reported_;
+  const KernelMessage message{.kernel = kernel};
+  // Who compiles it next reports it again.
+  (void)Send(&message, sizeof message);
 }
 
 void ControlLink::SendGone(uint32_t client) {

@@ -52,6 +52,10 @@ class ControlLink {
   // Tells the broker that the client has left, once there is room in the line. Thread-safe.
   void SendGone(uint32_t client);
 
+  // Tells the broker of a kernel, if there is room in the line; of limits::kKernelReportsMax at
+  // most. Thread-safe.
+  void ReportKernel(const CompiledKernel& kernel);
+
   // The file for a trace, if the broker has sent one.
   UniqueFd TakeTraceFile() { return std::move(trace_file_); }
 
@@ -73,6 +77,7 @@ class ControlLink {
   UniqueFd trace_file_;
   std::mutex mutex_;
   std::map<uint32_t, FiguresFunction> figures_;
+  uint32_t kernels_reported_ = 0;
   // For which there was no room: at most one for each client, and answers to pings.
   std::deque<ControlMessage> unsent_;
 };

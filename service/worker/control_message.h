@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/client_figures.h"
+#include "base/compiled_kernel.h"
 #include "base/result.h"
 
 namespace webnnd::service {
@@ -18,6 +19,7 @@ enum class ControlType : uint32_t {
   kReport = 5,  // worker: the figures of the client with the number `sequence`; before a pong
   kGone = 6,    // worker: the client with the number `sequence` has left (shared isolation only)
   kTrace = 7,   // broker: a file for the trace travels along; before any kServe
+  kKernel = 8,  // worker: a kernel was compiled that no cache has; kKernelReportsMax at most
 };
 
 // One packet. The broker distrusts what a worker sends: any other size, or a message that it does
@@ -34,6 +36,14 @@ struct ReportMessage {
   ClientFigures figures;
 };
 static_assert(std::has_unique_object_representations_v<ReportMessage>);
+
+// The packet of a kKernel.
+struct KernelMessage {
+  ControlMessage header{.type = ControlType::kKernel};
+  CompiledKernel kernel;
+};
+static_assert(std::has_unique_object_representations_v<KernelMessage>);
+static_assert(sizeof(KernelMessage) != sizeof(ReportMessage));
 
 // Sends one packet with a descriptor, and `flags` of sendmsg.
 Status SendWithDescriptor(int socket, const ControlMessage& message, int descriptor, int flags);

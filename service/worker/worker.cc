@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "service/sandbox/confine.h"
@@ -17,17 +18,9 @@
 namespace webnnd::service {
 namespace {
 
-void ChooseSignals() {
-  // The worker must not outlive the broker; should the broker be gone already, the control link
-  // says so.
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  // A client that is gone, and a limit on a file's size, are errors of a call and not signals.
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
-  // Ctrl-C goes to the whole process group; the broker decides what it means for workers.
-  signal(SIGINT, SIG_IGN);
-  signal(SIGTERM, SIG_IGN);
-}
+// The image, unpacked, and as much again for what is compiled; and an index that Mesa makes of
+// 1.3 MiB.
+constexpr uint64_t kScratchBytes = 2 * limits::kKernelImageBytesMax + (2ull << 20);
 
 // A shared worker has many clients, each with its quota: what is said of one does not narrow it.
 uint64_t DeviceBytesOf(const WorkerOptions& options) {
@@ -35,7 +28,7 @@ uint64_t DeviceBytesOf(const WorkerOptions& options) {
   return std::max(options.quota.device_bytes, Quota().device_bytes);
 }
 
-Status LockDownFor(const WorkerOptions& options, const WorkerHooks& hooks) {
+Status LockDownFor(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole role) {
   const SandboxProfile profile = options.profile;
   SandboxProfile narrowed = NarrowedProfile(profile, !hooks.gpu_is_open || hooks.gpu_is_open());
   if (narrowed != profile) {
@@ -43,7 +36,7 @@ Status LockDownFor(const WorkerOptions& options, const WorkerHooks& hooks) {
             SandboxProfileName(profile));
     TRY(LimitResources(narrowed, DeviceBytesOf(options)));
   }
-  return hooks.lock_down(narrowed);
+  return hooks.lock_down(narrowed, role);
 }
 
 // Every client on a thread of its own, this one for the broker alone.
@@ -73,36 +66,74 @@ int ServeMany(ServedSocket client, const std::shared_ptr<ControlLink>& control,
 
 }  // namespace
 
-int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
-  InitLog(fmt::format("webnnd worker {}", options.id));
-  if (!hooks.open_devices || !hooks.serve) {
-    LogError("no device can be opened: this build has no driver and no session");
-    return kWorkerNoDevice;
-  }
-  ChooseSignals();
-  fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
-  auto control = std::make_shared<ControlLink>(UniqueFd(options.control_fd));
+void ChooseWorkerSignals() {
+  // It must not outlive the broker; should the broker be gone already, a worker's control link says
+  // so.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // A client that is gone, and a limit on a file's size, are errors of a call and not signals.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  // Ctrl-C goes to the whole process group; the broker decides what it means for workers.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
+}
 
+int Enclose(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole role,
+            KernelCacheLink& kernels, const std::function<Status()>& before_lock_down) {
+  const UniqueFd image(options.kernel_image_fd);
   if (options.no_sandbox) {
     LogWarning("there is NO SANDBOX: this worker can do all that its user can");
   } else {
     ConfineOptions confine{.profile = options.profile};
     confine.device_bytes = DeviceBytesOf(options);
+    if (options.kernel_cache) confine.scratch_bytes = kScratchBytes;
     confine.before_step = hooks.before_step;
     if (Status confined = Confine(confine); !confined.ok()) {
       LogError("no sandbox, no service: {}", confined.error().ToString());
       return kWorkerNoSandbox;
     }
   }
-  if (Status opened = hooks.open_devices(); !opened.ok()) {
+  if (image.valid()) {
+    // All that is lost without one is time.
+    auto hashes = UnpackKernelImage(image.get(), kScratchDirectory);
+    if (hashes.ok()) {
+      kernels.cached = *std::move(hashes);
+    } else {
+      LogWarning("cached kernels are compiled again: {}", hashes.error().message());
+    }
+  }
+  Status opened = hooks.open_devices(kernels);
+  if (opened.ok() && before_lock_down) opened = before_lock_down();
+  if (!opened.ok()) {
     LogError("no device can be opened: {}", opened.error().ToString());
     return kWorkerNoDevice;
   }
   if (!options.no_sandbox) {
-    if (Status locked = LockDownFor(options, hooks); !locked.ok()) {
+    if (Status locked = LockDownFor(options, hooks, role); !locked.ok()) {
       LogError("no sandbox, no service: {}", locked.error().ToString());
       return kWorkerNoSandbox;
     }
+  }
+  return kWorkerDone;
+}
+
+int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
+  InitLog(fmt::format("webnnd worker {}", options.id));
+  if (!hooks.open_devices || !hooks.serve) {
+    LogError("no device can be opened: this build has no driver and no session");
+    return kWorkerNoDevice;
+  }
+  ChooseWorkerSignals();
+  fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
+  auto control = std::make_shared<ControlLink>(UniqueFd(options.control_fd));
+  KernelCacheLink kernels;
+  if (options.kernel_cache) {
+    kernels.on_compiled = [control](const CompiledKernel& kernel, uint64_t) {
+      control->ReportKernel(kernel);
+    };
+  }
+  if (int failed = Enclose(options, hooks, SandboxRole::kWorker, kernels); failed != kWorkerDone) {
+    return failed;
   }
   if (!control->SendReady().ok()) return kWorkerNoBroker;
   ServedSocket client = control->AwaitClient();

@@ -73,13 +73,17 @@ Result<size_t> ParseCommonOption(std::span<const std::string> arguments, size_t 
 }
 
 std::vector<std::string> ToArguments(const WorkerOptions& options) {
-  std::vector<std::string> arguments = {"--id",
-                                        fmt::format("{}", options.id),
-                                        "--control-fd",
-                                        fmt::format("{}", options.control_fd),
-                                        "--sandbox-profile",
+  std::vector<std::string> arguments = {"--id", fmt::format("{}", options.id), "--sandbox-profile",
                                         std::string(SandboxProfileName(options.profile))};
+  if (options.control_fd >= 0) {
+    arguments.insert(arguments.end(), {"--control-fd", fmt::format("{}", options.control_fd)});
+  }
   if (options.no_sandbox) arguments.push_back("--no-sandbox");
+  if (options.kernel_cache) arguments.push_back("--with-kernel-cache");
+  if (options.kernel_image_fd >= 0) {
+    arguments.insert(arguments.end(),
+                     {"--kernel-image-fd", fmt::format("{}", options.kernel_image_fd)});
+  }
   if (options.validation) arguments.push_back("--validation");
   if (options.shared) arguments.insert(arguments.end(), {"--isolation", "shared"});
   for (uint32_t device : options.devices) {
@@ -94,25 +98,35 @@ std::vector<std::string> ToArguments(const WorkerOptions& options) {
   return arguments;
 }
 
-Result<WorkerOptions> ParseWorkerOptions(std::span<const std::string> arguments) {
+Result<WorkerOptions> ParseWorkerOptions(std::span<const std::string> arguments,
+                                         bool with_control) {
   WorkerOptions options;
   for (size_t at = 0; at < arguments.size();) {
     ASSIGN_OR_RETURN(size_t taken, ParseCommonOption(arguments, at, options));
     if (taken == 0) {
       const std::string& name = arguments[at];
-      INVALID_IF(name != "--id" && name != "--control-fd", "the option is unknown ({})", name);
+      if (name == "--with-kernel-cache") {
+        options.kernel_cache = true;
+        ++at;
+        continue;
+      }
+      INVALID_IF(name != "--id" && name != "--control-fd" && name != "--kernel-image-fd",
+                 "the option is unknown ({})", name);
       ASSIGN_OR_RETURN(std::string text, ValueOf(arguments, at));
       ASSIGN_OR_RETURN(uint32_t number, ParseNumber(name, text, INT_MAX));
       if (name == "--id") {
         options.id = number;
-      } else {
+      } else if (name == "--control-fd") {
         options.control_fd = static_cast<int>(number);
+      } else {
+        options.kernel_image_fd = static_cast<int>(number);
       }
       taken = 2;
     }
     at += taken;
   }
-  INVALID_IF(options.control_fd < 0, "a worker needs --control-fd; only the broker starts one");
+  INVALID_IF(with_control && options.control_fd < 0,
+             "a worker needs --control-fd; only the broker starts one");
   return options;
 }
 

@@ -19,6 +19,10 @@ struct WorkerOptions {
   uint32_t id = 0;
   int control_fd = -1;
   bool no_sandbox = false;
+  // The driver keeps compiled kernels, and the broker is told which it has not.
+  bool kernel_cache = false;
+  // An image of those there are; -1: none.
+  int kernel_image_fd = -1;
   SandboxProfile profile = DefaultSandboxProfile();
   // Adapters to open, by index; empty means all.
   std::vector<uint32_t> devices;
@@ -39,7 +43,9 @@ Result<size_t> ParseCommonOption(std::span<const std::string> arguments, size_t 
 
 // The arguments after `webnnd worker`, and back.
 std::vector<std::string> ToArguments(const WorkerOptions& options);
-Result<WorkerOptions> ParseWorkerOptions(std::span<const std::string> arguments);
+// `with_control`: an end of a line to the broker must be among them.
+Result<WorkerOptions> ParseWorkerOptions(std::span<const std::string> arguments,
+                                         bool with_control = true);
 
 // A whole number in `text`, at most `max`. `option` is named in the error.
 Result<uint32_t> ParseNumber(std::string_view option, std::string_view text, uint32_t max);

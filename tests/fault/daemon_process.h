@@ -2,6 +2,7 @@
 #ifndef WEBNND_TESTS_FAULT_DAEMON_PROCESS_H_
 #define WEBNND_TESTS_FAULT_DAEMON_PROCESS_H_
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
@@ -47,8 +48,9 @@ inline pid_t StartProgram(std::vector<std::string> words, int output = -1) {
 
 class DaemonProcess {
  public:
-  explicit DaemonProcess(std::vector<std::string> arguments = {})
-      : arguments_(std::move(arguments)) {
+  // What it logs goes to `log`, if that is not empty.
+  explicit DaemonProcess(std::vector<std::string> arguments = {}, std::string log = "")
+      : arguments_(std::move(arguments)), log_(std::move(log)) {
     EXPECT_NE(mkdtemp(directory_.data()), nullptr);
     Start();
   }
@@ -64,7 +66,9 @@ class DaemonProcess {
     if (program == nullptr) return;
     std::vector<std::string> words = {program, "serve", "--socket", socket()};
     words.insert(words.end(), arguments_.begin(), arguments_.end());
-    pid_ = StartProgram(words);
+    const int log = log_.empty() ? -1 : open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    pid_ = StartProgram(words, log);
+    if (log >= 0) close(log);
     for (int i = 0; i < 20000 && !Answers(); ++i) usleep(1000);
   }
   // Its exit status; -1 when a signal ended it.
@@ -102,6 +106,7 @@ class DaemonProcess {
   }
 
   std::vector<std::string> arguments_;
+  std::string log_;
   std::string directory_ = "/tmp/webnnd-test-XXXXXX";
   pid_t pid_ = -1;
 };

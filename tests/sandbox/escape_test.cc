@@ -514,6 +514,36 @@ bool CannotOpen(const char* path, int flags, int error) {
   Report(0);
 }
 
+// The scratch directory takes files until the lock-down, what is open is written later, and there
+// is an end to it.
+[[noreturn]] void UseScratch() {
+  ConfineOptions options{.profile = DefaultSandboxProfile()};
+  options.scratch_bytes = 16 * kPage;
+  if (Status status = Confine(options); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.error().ToString().c_str());
+    ReportBroken(20);
+  }
+  const std::string directory = std::string(service::kScratchDirectory) + "/driver";
+  const std::string path = directory + "/cache";
+  if (mkdir(directory.c_str(), 0700) != 0) ReportBroken(21);
+  const int file = open(path.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || write(file, "text", 4) != 4) ReportBroken(22);
+  if (!CannotOpen("/other", O_CREAT | O_WRONLY, EROFS)) ReportBroken(23);
+  if (mknod((directory + "/node").c_str(), S_IFCHR, 0) == 0) ReportBroken(24);
+  if (symlink("/", (directory + "/link").c_str()) == 0) ReportBroken(25);
+  if (chmod(path.c_str(), 0700) != 0) ReportBroken(26);
+  char* const arguments[] = {const_cast<char*>("cache"), nullptr};
+  if (execve(path.c_str(), arguments, arguments) == 0 || errno != EACCES) ReportBroken(27);
+  if (!LockDown(DefaultSandboxProfile()).ok()) ReportBroken(28);
+  char text[4];
+  if (pread(file, text, 4, 0) != 4 || std::memcmp(text, "text", 4) != 0) ReportBroken(29);
+  if (!CannotOpen(path.c_str(), O_RDONLY, EACCES)) ReportBroken(30);
+  const std::vector<char> much(32 * kPage);
+  const ssize_t written = pwrite(file, much.data(), much.size(), 0);
+  if (written >= static_cast<ssize_t>(much.size())) ReportBroken(31);
+  Report(0);
+}
+
 [[noreturn]] void RunInmateMain(const std::vector<std::string>& arguments) {
   const std::string& mode = arguments[0];
   std::string value = arguments.size() > 1 ? arguments[1] : "";
@@ -527,6 +557,7 @@ bool CannotOpen(const char* path, int flags, int error) {
   if (mode == "devices") UseDevices();
   if (mode == "file-as-device") ConfineWithFileAsDevice();
   if (mode == "landlock") TryLandlockAlone();
+  if (mode == "scratch") UseScratch();
   ReportBroken(3);
 }
 
@@ -595,6 +626,10 @@ TEST(Confine, OutsideNewNamespaces_IsRefusedBeforeAnythingHappens) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().context().back(), "taking sandbox step namespaces");
   EXPECT_EQ(access("/etc/passwd", R_OK), 0);
+}
+
+TEST(Confine, ScratchDirectory_TakesFilesUntilTheLockDownAndNoMoreThanItsRoom) {
+  EXPECT_EQ(RunInmate({"scratch"}), Outcome{Outcome::kDone});
 }
 
 TEST(Landlock, Alone_HoldsUnderTheHostsRoot) {

@@ -31,8 +31,9 @@ namespace {
 void Greet(UniqueFd client, service::ClientLink&) { (void)!write(client.get(), "x", 1); }
 
 void RunWorkerMain(const service::WorkerOptions& options) {
-  _exit(
-      service::RunWorker(options, {.open_devices = []() -> Status { return {}; }, .serve = Greet}));
+  _exit(service::RunWorker(
+      options, {.open_devices = [](const service::KernelCacheLink&) -> Status { return {}; },
+                .serve = Greet}));
 }
 
 // --- What is missing. ---------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
@@ -376,6 +377,36 @@ TEST(EnvironmentPolicy, EachProfile_FindsLavapipeAndItsOwnDriversOnly) {
     EXPECT_NE(drivers.find("*lvp*"), std::string::npos);
     EXPECT_EQ(drivers.find("nvidia") != std::string::npos, profile == SandboxProfile::kNvidia);
     EXPECT_EQ(drivers.find("radeon") != std::string::npos, profile == SandboxProfile::kMesa);
+  }
+}
+
+TEST(EnvironmentPolicy, Cache_IsInTheScratchDirectoryOrThereIsNone) {
+  for (const bool kernel_cache : {false, true}) {
+    std::map<std::string_view, std::string_view> variables;
+    for (const auto& rule : service::EnvironmentPolicy(SandboxProfile::kStrict, kernel_cache)) {
+      variables[rule.name] = rule.value;
+    }
+    EXPECT_EQ(variables.contains("MESA_SHADER_CACHE_DISABLE"), !kernel_cache);
+    EXPECT_EQ(variables["MESA_SHADER_CACHE_DIR"], kernel_cache ? service::kScratchDirectory : "");
+  }
+}
+
+// A worker cannot begin to write to its driver's cache, and all else is as for workers.
+TEST(SandboxRole, Compiler_MayLockFilesAndNothingElse) {
+  using service::SyscallRule;
+  for (SandboxProfile profile : service::kSandboxProfiles) {
+    std::vector<std::string_view> differ;
+    const auto compiler = service::SyscallPolicy(profile, service::SandboxRole::kCompiler);
+    for (const SyscallRule& rule : service::SyscallPolicy(profile)) {
+      const bool same =
+          std::any_of(compiler.begin(), compiler.end(), [&](const SyscallRule& other) {
+            return other.name == rule.name && other.action == rule.action &&
+                   other.reason == rule.reason;
+          });
+      if (!same) differ.push_back(rule.name);
+    }
+    EXPECT_EQ(differ, std::vector<std::string_view>{"flock"});
+    EXPECT_EQ(compiler.size(), service::SyscallPolicy(profile).size());
   }
 }
 

@@ -51,7 +51,7 @@ using service::SyscallRule;
 constexpr int kListenerFlags = MSG_NOSIGNAL | MSG_DONTROUTE;
 
 // In place of LockDown(): every call of every thread waits for the test's answer.
-Status BeWatched(SandboxProfile) {
+Status BeWatched(SandboxProfile, service::SandboxRole) {
   constexpr uint32_t kFlagsOffset = offsetof(seccomp_data, args) + 2 * sizeof(uint64_t);
   sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -74,7 +74,7 @@ Status BeWatched(SandboxProfile) {
 void RunWorkerMain(const service::WorkerOptions& options) {
   std::vector<std::shared_ptr<service::Device>> devices;
   service::WorkerHooks hooks;
-  hooks.open_devices = [&]() -> Status {
+  hooks.open_devices = [&](const service::KernelCacheLink&) -> Status {
     ASSIGN_OR_RETURN(devices, service::OpenDevices({}, {}));
     return {};
   };

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "service/broker/socket.h"
+#include "service/worker/compiler.h"
 #include "service/worker/worker_options.h"
 #include "tests/sandbox/run_tests_or_worker.h"
 #include "tests/sandbox/unprivileged.h"
@@ -796,8 +797,39 @@ TEST(WorkerOptions, Nonsense_IsRefused) {
         Words{"--control-fd", "3", "--device", "64"},
         Words{"--control-fd", "3", "--isolation", "none"},
         Words{"--control-fd", "3", "--quota", "tensors"},
+        Words{"--control-fd", "3", "--kernel-image-fd", "-1"},
+        Words{"--control-fd", "3", "--kernel-image-fd"},
         Words{"--control-fd", "3", "--sandbox-profile", "none"}}) {
     EXPECT_FALSE(service::ParseWorkerOptions(words).ok());
+  }
+}
+
+TEST(CompilerOptions, Arguments_GoBothWays) {
+  service::CompilerOptions options;
+  options.worker.devices = {1};
+  options.worker.kernel_cache = true;
+  options.worker.kernel_image_fd = 4;
+  options.worker.disabled_features = {"fp16"};
+  options.kernels = {{.shader = 1}, {.shader = 2, .constant_count = 1, .constants = {3}}};
+  options.output_fd = 3;
+  const auto parsed = service::ParseCompilerOptions(service::ToArguments(options));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(parsed->kernels, options.kernels);
+  EXPECT_EQ(parsed->output_fd, 3);
+  EXPECT_TRUE(parsed->worker.kernel_cache);
+  EXPECT_EQ(parsed->worker.kernel_image_fd, 4);
+  EXPECT_EQ(parsed->worker.devices, options.worker.devices);
+  EXPECT_EQ(parsed->worker.disabled_features, options.worker.disabled_features);
+}
+
+TEST(CompilerOptions, Nonsense_IsRefused) {
+  using Words = std::vector<std::string>;
+  EXPECT_TRUE(service::ParseCompilerOptions(Words{"--output-fd", "3"}).ok());
+  for (const Words& words :
+       {Words{}, Words{"--output-fd"}, Words{"--output-fd", "x"},
+        Words{"--output-fd", "3", "--kernel"}, Words{"--output-fd", "3", "--kernel", "0:1"},
+        Words{"--output-fd", "3", "--bogus"}}) {
+    EXPECT_FALSE(service::ParseCompilerOptions(words).ok());
   }
 }
 

@@ -70,7 +70,7 @@ std::string Environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-Status OpenNothing() {
+Status OpenNothing(const service::KernelCacheLink&) {
   if (!Environment("WEBNND_TEST_OPEN_FAILS").empty()) return NotSupportedError("the test says so");
   if (std::string delay = Environment("WEBNND_TEST_OPEN_MS"); !delay.empty()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(delay.c_str())));

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "service/vulkan/device_impl.h"
 #include "service/vulkan/features.h"
@@ -74,6 +76,49 @@ TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
   const bool llvmpipe = (*with)->adapter().name.find("llvmpipe") != std::string::npos;
   EXPECT_EQ((*with)->impl().profile().variant,
             llvmpipe ? shaders::Variant::kTexelReads : shaders::Variant::kStorageReads);
+}
+
+TEST(CompiledKernels, AreToldOnceAndNotThoseThatAreCached) {
+  KeepDriversLoaded();
+  std::vector<std::pair<CompiledKernel, uint64_t>> told;
+  DeviceOptions options;
+  options.on_compiled = [&](const CompiledKernel& kernel, uint64_t hash) {
+    told.emplace_back(kernel, hash);
+  };
+  const uint32_t adapter = FirstUsableAdapter(options);
+  CompiledKernel kernel{.adapter = adapter, .shader = 0, .constant_count = 1, .constants = {1}};
+  {
+    auto device = Device::Open(adapter, options);
+    ASSERT_TRUE(device.ok()) << device.error().ToString();
+    ASSERT_TRUE((*device)->WarmUp().ok());
+    ASSERT_TRUE((*device)->Compile(kernel).ok());
+    ASSERT_TRUE((*device)->Compile(kernel).ok());
+  }
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].first, (CompiledKernel{.adapter = adapter}));
+  EXPECT_EQ(told[1].first, kernel);
+  EXPECT_NE(told[0].second, told[1].second);
+
+  options.cached_kernels = {told[0].second};
+  const uint64_t hash = std::exchange(told, {})[1].second;
+  auto device = Device::Open(adapter, options);
+  ASSERT_TRUE(device.ok()) << device.error().ToString();
+  ASSERT_TRUE((*device)->WarmUp().ok());
+  EXPECT_TRUE(told.empty());
+  ASSERT_TRUE((*device)->Compile(kernel).ok());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].second, hash);
+}
+
+TEST(CompiledKernels, OfNoShader_AreRefused) {
+  KeepDriversLoaded();
+  auto device = Device::Open(FirstUsableAdapter({}), {});
+  ASSERT_TRUE(device.ok()) << device.error().ToString();
+  for (const uint32_t shader : {shaders::kShaderCount, ~0u}) {
+    const Status compiled = (*device)->Compile({.shader = shader});
+    ASSERT_FALSE(compiled.ok());
+    EXPECT_EQ(compiled.error().cause(), Cause::kValidation);
+  }
 }
 
 // What llvmpipe takes for another kind of view, and compiles again for.

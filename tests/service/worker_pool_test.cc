@@ -96,6 +96,7 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
     turned_away_[client] = why.ok() ? "" : why.error().message();
   }
   void OnLeft(uint32_t client) override { left_.insert(client); }
+  void OnKernel(const CompiledKernel& kernel) override { kernels_.push_back(kernel); }
   bool HasMemory(bool newcomers) override {
     return newcomers ? has_memory_for_newcomers_ : has_memory_;
   }
@@ -107,6 +108,7 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   std::vector<uint32_t> pings_;
   std::vector<uint32_t> served_;
   std::set<uint32_t> killed_, left_;
+  std::vector<CompiledKernel> kernels_;
   std::map<uint32_t, std::string> turned_away_;  // And why.
   PingResult ping_result_ = PingResult::kSent;
   bool clients_are_taken_ = true;
@@ -493,6 +495,64 @@ TEST_F(WorkerPoolTest, ReportsThatNobodyAskedFor_CostTheWorker) {
   AwaitPing();
   Report(others, 2);
   EXPECT_TRUE(killed_.contains(others));
+}
+
+TEST_F(WorkerPoolTest, Kernels_AreToldUpToTheMost) {
+  Make({.warm_spare = false, .kernel_cache = true});
+  const uint32_t worker = ServedBy(1);
+  for (uint32_t i = 0; i < limits::kKernelReportsMax; ++i) {
+    Tell(worker, KernelMessage{.kernel = {.shader = i}});
+  }
+  EXPECT_EQ(kernels_.size(), limits::kKernelReportsMax);
+  EXPECT_EQ(kernels_.back().shader, limits::kKernelReportsMax - 1);
+  EXPECT_FALSE(killed_.contains(worker));
+  Tell(worker, KernelMessage{});
+  EXPECT_TRUE(killed_.contains(worker));
+  EXPECT_EQ(kernels_.size(), limits::kKernelReportsMax);
+}
+
+TEST_F(WorkerPoolTest, KernelsThatAreNone_CostTheWorker) {
+  Make({.warm_spare = false, .kernel_cache = true});
+  CompiledKernel too_long{.constant_count = CompiledKernel::kConstantsMax + 1};
+  CompiledKernel behind{.constant_count = 1};
+  behind.constants[1] = 1;
+  uint32_t client = 0;
+  for (const KernelMessage& message :
+       {KernelMessage{.kernel = too_long}, KernelMessage{.kernel = behind},
+        KernelMessage{.header = {ControlType::kKernel, 1}},
+        KernelMessage{.header = {ControlType::kReport}}}) {
+    const uint32_t worker = ServedBy(++client);
+    Tell(worker, message);
+    EXPECT_TRUE(killed_.contains(worker));
+  }
+  EXPECT_TRUE(kernels_.empty());
+}
+
+TEST_F(WorkerPoolTest, KernelWithoutACache_CostsTheWorker) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  Tell(worker, KernelMessage{});
+  EXPECT_TRUE(killed_.contains(worker));
+}
+
+TEST_F(WorkerPoolTest, SparesThatAreReplaced_MakeWayAndCountAsNoFailure) {
+  Make({.warm_spare = true});
+  SettleWithAllReady();
+  const uint32_t busy = last_started_;
+  Come(1);
+  Settle();
+  ASSERT_EQ(pool_->StateOf(busy), State::kServing);
+  SettleWithAllReady();
+  const uint32_t spare = last_started_;
+  ASSERT_EQ(pool_->StateOf(spare), State::kReady);
+  pool_->ReplaceSpares();
+  EXPECT_TRUE(killed_.contains(spare));
+  EXPECT_FALSE(killed_.contains(busy));
+  End(spare);
+  // At once, unlike one that dies by itself.
+  Settle();
+  EXPECT_GT(last_started_, spare);
+  EXPECT_EQ(pool_->counters().workers_failed, 0u);
 }
 
 TEST_F(WorkerPoolTest, Shared_OneWorkerHasAllAndStaysWhenTheyLeave) {

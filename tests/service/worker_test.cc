@@ -116,7 +116,7 @@ TEST(SharedWorker, ClientsThatLeaveWhileTheLineIsFull_AreToldOfLater) {
   WorkerOptions options{.control_fd = theirs.Release(), .no_sandbox = true, .shared = true};
   std::atomic<uint64_t> asked = 0;
   std::atomic<uint32_t> ended = 0;
-  const WorkerHooks hooks{.open_devices = [] { return Status(); },
+  const WorkerHooks hooks{.open_devices = [](const KernelCacheLink&) { return Status(); },
                           .serve =
                               [&](UniqueFd client, ClientLink& link) {
                                 ServeUntilItLeaves(client, link, asked);
@@ -144,7 +144,7 @@ TEST(SharedWorker, ClientsThatComeAndGoWhileItIsAsked_AreReportedAndToldOfOnce) 
   WorkerOptions options{.control_fd = theirs.Release(), .no_sandbox = true, .shared = true};
   std::atomic<uint64_t> asked = 0;
   const WorkerHooks hooks{
-      .open_devices = [] { return Status(); },
+      .open_devices = [](const KernelCacheLink&) { return Status(); },
       .serve = [&](UniqueFd client, ClientLink& link) { ServeUntilItLeaves(client, link, asked); }};
   std::atomic<int> exit_status = -1;
   std::jthread worker([&] { exit_status = RunWorker(options, hooks); });

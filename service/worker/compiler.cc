@@ -1,0 +1,109 @@
+#include "service/worker/compiler.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <climits>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "service/worker/kernel_image.h"
+
+namespace webnnd::service {
+namespace {
+
+// A tenth of what others have, where they want it all.
+constexpr std::string_view kNiceness = "10";
+
+void GiveWay() {
+  setpriority(PRIO_PROCESS, 0, 10);
+  // Where the kernel shares time between sessions, it is the session that counts.
+  const UniqueFd group(open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
+  if (group.valid()) (void)!write(group.get(), kNiceness.data(), kNiceness.size());
+}
+
+Result<std::string> ValueOf(std::span<const std::string> arguments, size_t at) {
+  INVALID_IF(at + 1 >= arguments.size(), "the option needs a value ({})", arguments[at]);
+  return arguments[at + 1];
+}
+
+}  // namespace
+
+std::vector<std::string> ToArguments(const CompilerOptions& options) {
+  std::vector<std::string> arguments = {"--output-fd", fmt::format("{}", options.output_fd)};
+  for (const CompiledKernel& kernel : options.kernels) {
+    arguments.insert(arguments.end(), {"--kernel", ToText(kernel)});
+  }
+  for (std::string& argument : ToArguments(options.worker)) {
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+Result<CompilerOptions> ParseCompilerOptions(std::span<const std::string> arguments) {
+  CompilerOptions options;
+  std::vector<std::string> others;
+  for (size_t at = 0; at < arguments.size();) {
+    const std::string& name = arguments[at];
+    if (name == "--kernel") {
+      ASSIGN_OR_RETURN(const std::string text, ValueOf(arguments, at));
+      INVALID_IF(options.kernels.size() == limits::kKernelsPerCompilerMax,
+                 "--kernel is given too often ({})", text);
+      ASSIGN_OR_RETURN(options.kernels.emplace_back(), ParseCompiledKernel(text));
+      at += 2;
+    } else if (name == "--output-fd") {
+      ASSIGN_OR_RETURN(const std::string text, ValueOf(arguments, at));
+      ASSIGN_OR_RETURN(const uint32_t number, ParseNumber(name, text, INT_MAX));
+      options.output_fd = static_cast<int>(number);
+      at += 2;
+    } else {
+      others.push_back(name);
+      ++at;
+    }
+  }
+  INVALID_IF(options.output_fd < 0, "a compiler needs --output-fd; only the broker starts one");
+  ASSIGN_OR_RETURN(options.worker, ParseWorkerOptions(others, /*with_control=*/false));
+  return options;
+}
+
+int RunCompiler(const CompilerOptions& options, const CompilerHooks& hooks) {
+  InitLog("webnnd compiler");
+  ChooseWorkerSignals();
+  GiveWay();
+  const UniqueFd output(options.output_fd);
+  std::mutex mutex;
+  KernelHashes hashes;
+  KernelCacheLink kernels;
+  kernels.on_compiled = [&](const CompiledKernel&, uint64_t hash) {
+    std::lock_guard lock(mutex);
+    hashes.insert(hash);
+  };
+  std::optional<KernelFiles> files;
+  const auto open_files = [&files]() -> Status {
+    ASSIGN_OR_RETURN(files, KernelFiles::Open(kScratchDirectory));
+    return {};
+  };
+  if (int failed =
+          Enclose(options.worker, hooks.worker, SandboxRole::kCompiler, kernels, open_files);
+      failed != kWorkerDone) {
+    return failed;
+  }
+  for (const CompiledKernel& kernel : options.kernels) {
+    Status compiled = hooks.compile(kernel);
+    if (!compiled.ok()) LogWarning("{}: {}", ToText(kernel), compiled.error().message());
+  }
+  hooks.close_devices();
+  hashes.merge(kernels.cached);
+  const Status packed = files->Pack(hashes, output.get());
+  if (packed.ok()) return kWorkerDone;
+  LogWarning("no kernel is cached: {}", packed.error().message());
+  return packed.error().cause() == Cause::kQuota ? kCompilerImageFull : kWorkerNotUsable;
+}
+
+}  // namespace webnnd::service

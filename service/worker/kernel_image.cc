@@ -1,0 +1,197 @@
+#include "service/worker/kernel_image.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "base/limits.h"
+
+namespace webnnd::service {
+namespace {
+
+// Layout: Header, hashes, and for each file FileHeader, its name and its bytes. Native byte order:
+// kernels are of one machine.
+constexpr char kMagic[8] = {'w', 'e', 'b', 'n', 'n', 'd', 'k', '1'};
+constexpr uint64_t kHashesMax = 1 << 16;
+constexpr uint64_t kFilesMax = 64;
+constexpr uint64_t kNameBytesMax = 512;
+// Mesa's files are archives, and an index of what they hold beside them. It makes other files anew.
+constexpr std::string_view kSuffix = ".foz";
+
+struct Header {
+  char magic[8];
+  uint64_t hashes;
+  uint64_t files;
+  uint64_t bytes;  // Of the whole image.
+};
+struct FileHeader {
+  uint64_t name_bytes;
+  uint64_t bytes;
+};
+
+Error BadImage(std::string_view what) {
+  return ValidationError("it is no image of kernels ({})", what);
+}
+
+Result<std::vector<std::byte>> ReadWhole(int file) {
+  struct stat status;
+  if (fstat(file, &status) != 0) return ErrnoError("fstat");
+  if (status.st_size < 0 || static_cast<uint64_t>(status.st_size) > limits::kKernelImageBytesMax) {
+    return BadImage("size");
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(status.st_size));
+  for (size_t at = 0; at < bytes.size();) {
+    const ssize_t got = pread(file, bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError("reading an image of kernels");
+    if (got == 0) return BadImage("it ends early");
+    at += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+Status WriteWhole(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = write(file, bytes.data(), bytes.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return ErrnoError("writing an image of kernels");
+    bytes = bytes.subspan(static_cast<size_t>(sent));
+  }
+  return {};
+}
+
+// Takes bytes off the front of an image.
+class Cursor {
+ public:
+  explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  Result<std::span<const std::byte>> Take(uint64_t count) {
+    if (count > bytes_.size()) return BadImage("it ends early");
+    const std::span<const std::byte> taken = bytes_.first(static_cast<size_t>(count));
+    bytes_ = bytes_.subspan(taken.size());
+    return taken;
+  }
+  template <typename T>
+  Result<T> Take() {
+    ASSIGN_OR_RETURN(std::span<const std::byte> bytes, Take(sizeof(T)));
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+  bool at_end() const { return bytes_.empty(); }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+// "a/b/c.foz", and nothing that leads out of the directory.
+bool IsName(const std::filesystem::path& name) {
+  if (name.empty() || !name.is_relative() || name.string().find('\0') != std::string::npos)
+    return false;
+  return std::none_of(name.begin(), name.end(), [](const std::filesystem::path& part) {
+    return part.empty() || part == "." || part == "..";
+  });
+}
+
+Status UnpackFile(Cursor& cursor, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto header, cursor.Take<FileHeader>());
+  if (header.name_bytes > kNameBytesMax) return BadImage("name");
+  ASSIGN_OR_RETURN(std::span<const std::byte> text, cursor.Take(header.name_bytes));
+  ASSIGN_OR_RETURN(std::span<const std::byte> bytes, cursor.Take(header.bytes));
+  const std::filesystem::path name(
+      std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  if (!IsName(name)) return BadImage("name");
+  const std::filesystem::path path = directory / name;
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return ErrnoError(fmt::format("making {}", path.string()));
+  return WriteWhole(file.get(), bytes);
+}
+
+Result<uint64_t> SizeOf(int file) {
+  struct stat status;
+  if (fstat(file, &status) != 0) return ErrnoError("fstat");
+  return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace
+
+Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadWhole(file));
+  Cursor cursor(bytes);
+  ASSIGN_OR_RETURN(const auto header, cursor.Take<Header>());
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return BadImage("magic");
+  if (header.bytes != bytes.size()) return BadImage("it is not whole");
+  if (header.hashes > kHashesMax || header.files > kFilesMax) return BadImage("counts");
+  KernelHashes hashes;
+  for (uint64_t i = 0; i < header.hashes; ++i) {
+    ASSIGN_OR_RETURN(const auto hash, cursor.Take<uint64_t>());
+    hashes.insert(hash);
+  }
+  for (uint64_t i = 0; i < header.files; ++i) TRY(UnpackFile(cursor, directory));
+  if (!cursor.at_end()) return BadImage("it goes on");
+  return hashes;
+}
+
+Result<KernelFiles> KernelFiles::Open(const std::string& directory) {
+  std::vector<File> files;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::filesystem::path& path = it->path();
+    if (!it->is_regular_file() || path.extension() != kSuffix) continue;
+    File file{std::filesystem::relative(path, directory).string(),
+              UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC))};
+    if (!file.descriptor.valid()) return ErrnoError(fmt::format("opening {}", path.string()));
+    files.push_back(std::move(file));
+  }
+  if (error) return InternalError("the files of drivers cannot be listed ({})", error.message());
+  if (files.size() > kFilesMax) return QuotaError("drivers keep too many files ({})", files.size());
+  return KernelFiles(std::move(files));
+}
+
+Status KernelFiles::Pack(const KernelHashes& hashes, int file) const {
+  if (hashes.size() > kHashesMax)
+    return QuotaError("there are too many kernels ({})", hashes.size());
+  Header header{.magic = {},
+                .hashes = hashes.size(),
+                .files = files_.size(),
+                .bytes = sizeof header + hashes.size() * sizeof(uint64_t)};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  std::vector<std::vector<std::byte>> contents;
+  for (const File& one : files_) {
+    ASSIGN_OR_RETURN(const uint64_t size, SizeOf(one.descriptor.get()));
+    header.bytes += sizeof(FileHeader) + one.name.size() + size;
+    if (header.bytes > limits::kKernelImageBytesMax) {
+      return QuotaError("the image of kernels is too large ({} bytes)", header.bytes);
+    }
+    ASSIGN_OR_RETURN(contents.emplace_back(), ReadWhole(one.descriptor.get()));
+    // A driver that writes meanwhile would have spoilt the sum.
+    if (contents.back().size() != size) return InternalError("a file grows ({})", one.name);
+  }
+  std::vector<std::byte> image;
+  image.reserve(header.bytes);
+  const auto append = [&image](const void* data, size_t size) {
+    const auto* bytes = static_cast<const std::byte*>(data);
+    image.insert(image.end(), bytes, bytes + size);
+  };
+  append(&header, sizeof header);
+  for (const uint64_t hash : hashes) append(&hash, sizeof hash);
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const FileHeader file_header{files_[i].name.size(), contents[i].size()};
+    append(&file_header, sizeof file_header);
+    append(files_[i].name.data(), files_[i].name.size());
+    append(contents[i].data(), contents[i].size());
+  }
+  return WriteWhole(file, image);
+}
+
+}  // namespace webnnd::service

@@ -1,0 +1,47 @@
+// KernelImage: what drivers keep of compiled kernels, as one file that the broker stores and hands
+// to workers unread.
+#ifndef WEBNND_SERVICE_WORKER_KERNEL_IMAGE_H_
+#define WEBNND_SERVICE_WORKER_KERNEL_IMAGE_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace webnnd::service {
+
+// Of kernels, by which a device knows that they are in an image (Device::Open).
+using KernelHashes = std::set<uint64_t>;
+
+// Writes the files of the image in `file`, read from its beginning, below `directory`, and returns
+// the hashes of its kernels. An error, and some of the files or none: it is no whole image.
+Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory);
+
+// The files of drivers below a directory, opened: they can be read once none can be opened any
+// more.
+class KernelFiles {
+ public:
+  // Those that are there, but what a driver makes anew.
+  static Result<KernelFiles> Open(const std::string& directory);
+
+  // Writes an image of them to `file`, which is empty. Quota: it would be larger than
+  // limits::kKernelImageBytesMax.
+  Status Pack(const KernelHashes& hashes, int file) const;
+
+ private:
+  struct File {
+    std::string name;  // Below the directory.
+    UniqueFd descriptor;
+  };
+  explicit KernelFiles(std::vector<File> files) : files_(std::move(files)) {}
+
+  std::vector<File> files_;
+};
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_WORKER_KERNEL_IMAGE_H_

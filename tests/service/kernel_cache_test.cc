@@ -1,0 +1,86 @@
+// The broker's side of the kernel cache, but for its compiler (fault/kernel_cache has that).
+#include "service/broker/kernel_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/limits.h"
+
+namespace webnnd::service {
+namespace {
+
+class KernelCacheTest : public testing::Test {
+ protected:
+  ~KernelCacheTest() override { std::filesystem::remove_all(parent_); }
+
+  static std::string MakeDirectory() {
+    std::string directory = "/tmp/webnnd-kernels-XXXXXX";
+    EXPECT_NE(mkdtemp(directory.data()), nullptr);
+    return directory;
+  }
+  const std::string parent_ = MakeDirectory();
+  const std::string directory_ = parent_ + "/a/webnnd";
+};
+
+TEST_F(KernelCacheTest, DirectoryThatIsMissing_IsMadeForItsOwnerAlone) {
+  auto cache = KernelCache::Open(directory_);
+  ASSERT_TRUE(cache.ok()) << cache.error().ToString();
+  struct stat status;
+  ASSERT_EQ(stat(directory_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  EXPECT_FALSE(cache->OpenImage().valid());
+}
+
+TEST_F(KernelCacheTest, DirectoryThatOthersMayWriteTo_IsRefused) {
+  for (const mode_t mode : {0770, 0702}) {
+    std::filesystem::create_directories(directory_);
+    ASSERT_EQ(chmod(directory_.c_str(), mode), 0);
+    EXPECT_FALSE(KernelCache::Open(directory_).ok()) << mode;
+  }
+  ASSERT_EQ(chmod(directory_.c_str(), 0755), 0);
+  EXPECT_TRUE(KernelCache::Open(directory_).ok());
+  std::filesystem::create_directory_symlink(directory_, parent_ + "/link");
+  EXPECT_FALSE(KernelCache::Open(parent_ + "/link").ok());
+  std::ofstream(parent_ + "/file") << "text";
+  EXPECT_FALSE(KernelCache::Open(parent_ + "/file").ok());
+  EXPECT_FALSE(KernelCache::Open(parent_ + "/file/webnnd").ok());
+}
+
+TEST_F(KernelCacheTest, Image_IsWhatLiesThereAndNoLink) {
+  auto cache = KernelCache::Open(directory_).value();
+  std::ofstream(parent_ + "/elsewhere") << "image";
+  std::filesystem::create_symlink(parent_ + "/elsewhere", directory_ + "/kernels");
+  EXPECT_FALSE(cache.OpenImage().valid());
+  std::filesystem::remove(directory_ + "/kernels");
+  std::ofstream(directory_ + "/kernels") << "image";
+  EXPECT_TRUE(cache.OpenImage().valid());
+}
+
+TEST_F(KernelCacheTest, Kernels_AreGatheredUntilNoneComesOrThereAreEnough) {
+  auto cache = KernelCache::Open(directory_).value();
+  EXPECT_EQ(cache.deadline_ms(), INT64_MAX);
+  EXPECT_FALSE(cache.is_due(INT64_MAX - 1));
+  cache.Add({.shader = 1}, 1000);
+  const int64_t first = cache.deadline_ms();
+  EXPECT_GT(first, 1000);
+  EXPECT_FALSE(cache.is_due(first - 1));
+  EXPECT_TRUE(cache.is_due(first));
+  cache.Add({.shader = 2}, 1100);
+  EXPECT_EQ(cache.deadline_ms(), first + 100);
+  // One that it knows.
+  cache.Add({.shader = 2}, 1200);
+  EXPECT_EQ(cache.deadline_ms(), first + 100);
+  for (uint32_t i = 2; i < limits::kKernelsPerCompilerMax; ++i) {
+    EXPECT_FALSE(cache.is_due(1100));
+    cache.Add({.shader = 1 + i}, 1100);
+  }
+  EXPECT_TRUE(cache.is_due(1100));
+}
+
+}  // namespace
+}  // namespace webnnd::service

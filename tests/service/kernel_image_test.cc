@@ -1,0 +1,150 @@
+// What drivers keep of compiled kernels, packed to one file and unpacked again.
+#include "service/worker/kernel_image.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/limits.h"
+
+namespace webnnd::service {
+namespace {
+
+using std::filesystem::path;
+
+class KernelImageTest : public testing::Test {
+ protected:
+  KernelImageTest() { std::filesystem::create_directory(from_); }
+  ~KernelImageTest() override { std::filesystem::remove_all(directory_); }
+
+  void Make(const path& name, const std::string& text) {
+    std::filesystem::create_directories((from_ / name).parent_path());
+    std::ofstream(from_ / name) << text;
+  }
+  static std::string TextOf(const path& file) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  static UniqueFd MakeFile(const std::string& bytes = "") {
+    UniqueFd file(memfd_create("image", MFD_CLOEXEC));
+    EXPECT_EQ(write(file.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    return file;
+  }
+  static std::string BytesOf(const UniqueFd& file) {
+    struct stat status {};
+    EXPECT_EQ(fstat(file.get(), &status), 0);
+    std::string bytes(static_cast<size_t>(status.st_size), 0);
+    EXPECT_EQ(pread(file.get(), bytes.data(), bytes.size(), 0), status.st_size);
+    return bytes;
+  }
+  Status Pack(const KernelHashes& hashes, const UniqueFd& file) const {
+    ASSIGN_OR_RETURN(const KernelFiles files, KernelFiles::Open(from_));
+    return files.Pack(hashes, file.get());
+  }
+  // To an empty directory.
+  Result<KernelHashes> Unpack(const std::string& bytes) const {
+    std::filesystem::remove_all(to_);
+    std::filesystem::create_directory(to_);
+    return UnpackKernelImage(MakeFile(bytes).get(), to_);
+  }
+
+  static std::string MakeDirectory() {
+    std::string directory = "/tmp/webnnd-image-XXXXXX";
+    EXPECT_NE(mkdtemp(directory.data()), nullptr);
+    return directory;
+  }
+  const std::string directory_ = MakeDirectory();
+  const path from_ = directory_ + "/from", to_ = directory_ + "/to";
+};
+
+TEST_F(KernelImageTest, PackedAndUnpacked_AreTheFilesAndHashes) {
+  const KernelHashes hashes = {1, 2, 0xffffffffffffffff};
+  Make("driver/device/cache.foz", "kernels");
+  Make("driver/device/cache_idx.foz", std::string("\0index", 6));
+  Make("driver/device/index", "made anew");
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(Pack(hashes, image).ok());
+  auto unpacked = Unpack(BytesOf(image));
+  ASSERT_TRUE(unpacked.ok()) << unpacked.error().ToString();
+  EXPECT_EQ(*unpacked, hashes);
+  EXPECT_EQ(TextOf(to_ / "driver/device/cache.foz"), "kernels");
+  EXPECT_EQ(TextOf(to_ / "driver/device/cache_idx.foz"), std::string("\0index", 6));
+  EXPECT_FALSE(std::filesystem::exists(to_ / "driver/device/index"));
+}
+
+TEST_F(KernelImageTest, WithoutFiles_IsEmpty) {
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(Pack({}, image).ok());
+  EXPECT_EQ(Unpack(BytesOf(image)).value(), KernelHashes());
+  EXPECT_TRUE(std::filesystem::is_empty(to_));
+}
+
+TEST_F(KernelImageTest, CutOrLengthened_IsRefused) {
+  Make("a/cache.foz", "kernels");
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(Pack({1, 2}, image).ok());
+  const std::string bytes = BytesOf(image);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(Unpack(bytes.substr(0, size)).ok()) << size;
+  }
+  EXPECT_FALSE(Unpack(bytes + "x").ok());
+  EXPECT_TRUE(Unpack(bytes).ok());
+}
+
+// Every number of the head, made larger and smaller.
+TEST_F(KernelImageTest, NumbersThatDoNotFit_AreRefused) {
+  Make("a/cache.foz", "kernels");
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(Pack({1, 2}, image).ok());
+  const std::string bytes = BytesOf(image);
+  // Magic, three numbers, two hashes, and two numbers of the file.
+  for (const size_t at : {0, 8, 16, 24, 48, 56}) {
+    for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}, uint64_t{1} << 63}) {
+      std::string changed = bytes;
+      uint64_t number;
+      std::memcpy(&number, &changed[at], sizeof number);
+      number += change;
+      std::memcpy(&changed[at], &number, sizeof number);
+      EXPECT_FALSE(Unpack(changed).ok()) << at << " " << change;
+    }
+  }
+}
+
+TEST_F(KernelImageTest, NamesThatLeadOut_AreRefused) {
+  Make("abcdef/x.foz", "kernels");
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(Pack({}, image).ok());
+  const std::string bytes = BytesOf(image), name = "abcdef/x.foz";
+  const size_t at = bytes.find(name);
+  ASSERT_NE(at, std::string::npos);
+  // Of the same length, so that the name alone is at fault.
+  for (const std::string& other :
+       {std::string("../../../a.x"), std::string("/tmp/webnnd1"), std::string("a/../../xfoz"),
+        std::string("a//./x//foz/"), std::string("abc\0ef/x.foz", 12)}) {
+    ASSERT_EQ(other.size(), name.size());
+    std::string changed = bytes;
+    changed.replace(at, name.size(), other);
+    EXPECT_FALSE(Unpack(changed).ok()) << other;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path(directory_).parent_path() / "a.x"));
+}
+
+TEST_F(KernelImageTest, TooLarge_IsOverTheQuota) {
+  Make("a/cache.foz", std::string(limits::kKernelImageBytesMax, 'x'));
+  const UniqueFd image = MakeFile();
+  const Status packed = Pack({}, image);
+  ASSERT_FALSE(packed.ok());
+  EXPECT_EQ(packed.error().cause(), Cause::kQuota);
+  EXPECT_EQ(BytesOf(image), "");
+}
+
+}  // namespace
+}  // namespace webnnd::service
