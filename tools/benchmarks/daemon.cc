@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -23,6 +24,7 @@ namespace webnnd::benchmarks {
 namespace {
 
 constexpr double kStartSecondsMax = 20;
+constexpr double kCompileSecondsMax = 120;
 
 bool CanConnect(const std::string& path) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -46,7 +48,14 @@ uint64_t ReadKilobytes(const std::string& path, const std::string& field) {
 Result<Daemon> Daemon::Start(const std::string& program, std::vector<std::string> arguments) {
   std::string directory = "/tmp/webnnd-bench-XXXXXX";
   if (mkdtemp(directory.data()) == nullptr) return ErrnoError("mkdtemp");
-  std::vector<std::string> words = {program, "serve", "--socket", directory + "/socket"};
+  return StartIn(directory, program, std::move(arguments));
+}
+
+Result<Daemon> Daemon::StartIn(const std::string& directory, const std::string& program,
+                               std::vector<std::string> arguments) {
+  // Nothing that was compiled before counts, unless the arguments say so.
+  std::vector<std::string> words = {program,          "serve", "--socket", directory + "/socket",
+                                    "--kernel-cache", ""};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -80,7 +89,27 @@ Daemon::~Daemon() {
   if (pid_ < 0) return;
   kill(pid_, SIGTERM);
   waitpid(pid_, nullptr, 0);
+  std::error_code ignored;
+  std::filesystem::remove_all(kernel_cache(), ignored);
   rmdir(directory_.c_str());
+}
+
+Result<Daemon> Daemon::StartWithKernelCache(const std::string& program) {
+  std::string directory = "/tmp/webnnd-bench-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) return ErrnoError("mkdtemp");
+  return StartIn(directory, program, {"--kernel-cache", directory + "/cache"});
+}
+
+bool Daemon::AwaitKernels() const {
+  // A spare, and one that compiles: until it has been alone for a while.
+  double alone_since = Now();
+  for (const double end = alone_since + kCompileSecondsMax; Now() < end; usleep(10'000)) {
+    if (Workers().size() > 1) alone_since = Now();
+    if (Now() - alone_since > 1 && access((kernel_cache() + "/kernels").c_str(), F_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::vector<pid_t> Daemon::Workers() const {

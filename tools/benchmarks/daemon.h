@@ -20,8 +20,10 @@ struct MemoryUse {
 
 class Daemon {
  public:
-  // Starts `webnnd serve --socket ... ARGUMENTS` and waits until it listens.
+  // Starts `webnnd serve --socket ... ARGUMENTS` and waits until it listens. No kernel is cached.
   static Result<Daemon> Start(const std::string& program, std::vector<std::string> arguments);
+  // One that caches kernels, of which there is none yet.
+  static Result<Daemon> StartWithKernelCache(const std::string& program);
   Daemon(Daemon&& other) noexcept;
   Daemon& operator=(Daemon&&) = delete;
   ~Daemon();
@@ -30,9 +32,14 @@ class Daemon {
   pid_t broker() const { return pid_; }
   // Children of the broker.
   std::vector<pid_t> Workers() const;
+  // Until all that its workers have compiled is cached; false: that takes too long.
+  bool AwaitKernels() const;
 
  private:
   Daemon(pid_t pid, std::string directory);
+  static Result<Daemon> StartIn(const std::string& directory, const std::string& program,
+                                std::vector<std::string> arguments);
+  std::string kernel_cache() const { return directory_ + "/cache"; }
 
   pid_t pid_;
   std::string directory_;
