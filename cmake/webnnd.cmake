@@ -150,7 +150,8 @@ function(webnnd_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  # Tests see no cache of the user's, and leave nothing in it.
+  # Tests see no cache of the user's, and leave nothing in it. Those that load models again and again
+  # share WEBNND_TEST_KERNEL_CACHE.
   set(environment "WEBNND=${CMAKE_BINARY_DIR}/bin/webnnd;WEBNND_BIN=${CMAKE_BINARY_DIR}/bin;WEBNND_KERNEL_CACHE=;${WEBNND_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
   set(entries ${name})
   set(command ${WEBNND_TEST_LAUNCHER} $<TARGET_FILE:${target}>)
