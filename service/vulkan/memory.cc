@@ -1,5 +1,7 @@
 #include "service/vulkan/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -58,6 +60,19 @@ MemoryWish WishFor(MemoryKind kind, bool unified_memory) {
   UNREACHABLE();
 }
 
+// Kernels go across rows, each of which lies in other pages: too many for a core to remember where
+// they are, and for its caches if they happen to lie badly, unless pages are huge. Only a hint: the
+// system may not have any, nor a GPU's memory.
+void AskForHugePages(const MemoryBlock& block) {
+  constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
+  if (block.mapped == nullptr) return;
+  const auto address = reinterpret_cast<uintptr_t>(block.mapped);
+  const uint64_t before = AlignUp<uint64_t>(address, kHugePageBytes) - address;
+  if (block.bytes < before + kHugePageBytes) return;
+  const uint64_t bytes = (block.bytes - before) / kHugePageBytes * kHugePageBytes;
+  (void)madvise(block.mapped + before, bytes, MADV_HUGEPAGE);
+}
+
 }  // namespace
 
 uint64_t TexelViewBytes(uint64_t bytes) {
@@ -108,6 +123,8 @@ Result<Memory::Range> Memory::AllocateRange(MemoryKind kind, uint64_t bytes) {
   if (shared) {
     block->ranges.emplace(sizes.block_bytes);
     range.offset = block->ranges->Allocate(bytes).value();
+  } else {
+    AskForHugePages(*block);
   }
   blocks.push_back(std::move(block));
   return range;

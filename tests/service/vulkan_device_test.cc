@@ -1,5 +1,10 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -284,6 +289,34 @@ TEST_F(DeviceTest, ManySmallBuffers_ShareBlocksWithoutOverlap) {
     }
   }
   EXPECT_LE(blocks.size(), 2u);
+}
+
+// Whether the mapping that holds `address` is one for which huge pages were asked ("hg" of its
+// flags).
+bool AsksForHugePages(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      const auto at = reinterpret_cast<uintptr_t>(address);
+      inside = begin <= at && at < end;
+    }
+    if (inside && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+TEST_F(DeviceTest, LargeBuffer_HasHugePagesWhereThereAreSuch) {
+  if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) GTEST_SKIP() << "there are none";
+  auto large = device_->Allocate(12ull << 20);
+  auto small = device_->Allocate(12);
+  ASSERT_TRUE(large.ok() && small.ok());
+  const std::byte* mapped = static_cast<BufferImpl&>(**large).mapped();
+  if (mapped == nullptr) GTEST_SKIP() << "tensors are not mapped";
+  EXPECT_TRUE(AsksForHugePages(mapped + (6u << 20)));
+  EXPECT_FALSE(AsksForHugePages(static_cast<BufferImpl&>(**small).mapped()));
 }
 
 TEST_F(DeviceTest, BufferOutlivesDevice_IsFreedLater) {
