@@ -23,7 +23,9 @@ using webnn::OperandDataType;
 const webnn::Shape kShape = {8, 32};
 constexpr int kLinks = 50;
 constexpr int kDispatches = 200;
-// A slice of one side takes a tenth of a second, in which one busy neighbour makes a difference.
+// What is compared takes turns, of a few milliseconds each: lavapipe's threads settle to one rhythm
+// or another for seconds, in which a kernel takes half as long again.
+constexpr int kTurns = 20;
 constexpr int kPairsPerRound = 5;
 
 // A chain of kernels, each of which waits for the one before, bound once.
@@ -31,8 +33,8 @@ class BoundChain {
  public:
   // `tensors_everywhere`: every link has an input and an output of its own; else the chain has two
   // inputs and one output. The kernels are the same.
-  BoundChain(webnn::Connect connect, int links, bool tensors_everywhere)
-      : ml_(std::move(connect)), context_(Must(ml_.Wait(ml_.CreateContext()))) {
+  BoundChain(webnn::ML& ml, int links, bool tensors_everywhere)
+      : ml_(ml), context_(Must(ml_.Wait(ml_.CreateContext()))) {
     webnn::GraphBuilder builder(context_);
     webnn::NamedOperands results;
     Operand x = Input(builder);
@@ -88,7 +90,7 @@ class BoundChain {
   }
   void Read() { Must(ml_.Wait(context_->ReadTensor(*result_))); }
 
-  webnn::ML ml_;
+  webnn::ML& ml_;
   std::shared_ptr<webnn::Context> context_;
   std::shared_ptr<webnn::Graph> graph_;
   std::shared_ptr<webnn::Binding> binding_;
@@ -151,20 +153,27 @@ class BareExecutor {
 
 void MeasureBindings(int rounds, Report& report) {
   MeasuredService daemon(/*in_process=*/false);
-  BoundChain few(daemon.Connect(), kLinks, /*tensors_everywhere=*/false);
-  BoundChain many(daemon.Connect(), kLinks, /*tensors_everywhere=*/true);
+  // Of one worker, whose threads have one rhythm.
+  webnn::ML ml(daemon.Connect());
+  BoundChain few(ml, kLinks, /*tensors_everywhere=*/false);
+  BoundChain many(ml, kLinks, /*tensors_everywhere=*/true);
   if (few.kernel_count() != many.kernel_count()) {
     Must(Status(InternalError("the chains differ: ({}) kernels and {}", few.kernel_count(),
                               many.kernel_count())));
   }
-  BoundChain tiny(daemon.Connect(), 1, /*tensors_everywhere=*/false);
+  BoundChain tiny(ml, 1, /*tensors_everywhere=*/false);
   BareExecutor executor;
   std::vector<double> figures[6];
   for (int pair = 0; pair < rounds * kPairsPerRound; ++pair) {
-    double with_few = few.SecondsPerDispatch(kDispatches);
-    double with_many = many.SecondsPerDispatch(kDispatches);
-    double round_trip = tiny.SecondsPerRoundTrip(kDispatches);
-    double bare = executor.SecondsPerRoundTrip(kDispatches);
+    double with_few = 0, with_many = 0, round_trip = 0, bare = 0;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      with_few += few.SecondsPerDispatch(kDispatches / kTurns) / kTurns;
+      with_many += many.SecondsPerDispatch(kDispatches / kTurns) / kTurns;
+    }
+    for (int turn = 0; turn < kTurns; ++turn) {
+      round_trip += tiny.SecondsPerRoundTrip(kDispatches / kTurns) / kTurns;
+      bare += executor.SecondsPerRoundTrip(kDispatches / kTurns) / kTurns;
+    }
     figures[0].push_back(with_few * 1e6);
     figures[1].push_back(with_many * 1e6);
     figures[2].push_back(with_many / with_few);
