@@ -37,6 +37,7 @@ Result<CompiledKernel> ParseCompiledKernel(std::string_view text) {
              "a kernel is ADAPTER:SHADER:CONSTANT,... ({})", text);
   ASSIGN_OR_RETURN(kernel.adapter, TakeNumber(text, ':'));
   ASSIGN_OR_RETURN(kernel.shader, TakeNumber(text, ':'));
+  INVALID_IF(text.ends_with(','), "a number is expected ({})", text);
   while (!text.empty()) {
     INVALID_IF(kernel.constant_count == CompiledKernel::kConstantsMax,
                "a kernel has too many constants (over {})", CompiledKernel::kConstantsMax);

@@ -124,7 +124,7 @@ inline constexpr uint64_t kKernelImageBytesMax = 16ull << 20;
 inline constexpr uint32_t kKernelReportsMax = 512;
 // Those that wait to be compiled for the cache, of all workers.
 inline constexpr uint32_t kKernelsWaitingMax = 1024;
-// What is compiled at once for the cache, and how long that may take, in idle time.
+// What is compiled at once for the cache, and how long that may take, beside all else.
 inline constexpr uint32_t kKernelsPerCompilerMax = 16;
 inline constexpr int kCompilerMsMax = 120'000;
 // A submission is cut at about this much estimated work, so that it can be stopped in between.

@@ -225,7 +225,6 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options, const std::shared_ptr<
   return {
       .open_devices = [devices, &options,
                        device_options](const KernelCacheLink& kernels) mutable -> Status {
-        device_options.cached_kernels = kernels.cached;
         device_options.on_compiled = kernels.on_compiled;
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, device_options));
         return {};

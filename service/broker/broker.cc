@@ -35,6 +35,8 @@ using fault::Kind;
 
 // Pause in accepting, or in receiving from a worker, when it fails: the socket stays readable.
 constexpr int64_t kPauseMs = 100;
+// How long a spare lives at least, however often the image of kernels changes.
+constexpr int64_t kReplaceSpareMs = 2000;
 // More than may be ready at once by default, so that all that waits is seen before the time is.
 constexpr size_t kEventsMax = 1024;
 // What a worker sends at most between one ping and the next, so that its answer is seen at once.
@@ -82,6 +84,7 @@ class Broker final : public WorkerActions {
   void MakeGroups();
   void OpenKernelCache();
   void RunCompiler();
+  void ReplaceStaleSpare();
   UniqueFd Accept(int listener);
   Status Watch(int fd, Source source, uint32_t id, uint32_t events = EPOLLIN);
   void Unwatch(int fd);
@@ -129,6 +132,9 @@ class Broker final : public WorkerActions {
   std::optional<WorkerPool> pool_;  // From Open on.
   std::optional<WorkerGroups> groups_;
   std::optional<KernelCache> kernel_cache_;
+  // It has been started with an older image than there is.
+  bool spare_is_stale_ = false;
+  int64_t replace_spare_ms_ = 0;
   std::map<uint32_t, WorkerProcess> workers_;
   // Accepted, and no worker has them yet.
   std::map<uint32_t, UniqueFd> clients_;
@@ -196,8 +202,12 @@ void Broker::MakeGroups() {
 }
 
 void Broker::OpenKernelCache() {
-  // Without a sandbox a worker would find it by a path, and could write there.
-  if (options_.kernel_cache_directory.empty() || options_.worker.no_sandbox) return;
+  // Without a sandbox a worker would find it by a path, and could write there. NVIDIA's driver
+  // keeps nothing where Mesa's do.
+  if (options_.kernel_cache_directory.empty() || options_.worker.no_sandbox ||
+      options_.worker.profile == SandboxProfile::kNvidia) {
+    return;
+  }
   Result<KernelCache> cache = KernelCache::Open(options_.kernel_cache_directory);
   if (cache.ok()) {
     kernel_cache_.emplace(*std::move(cache));
@@ -213,7 +223,20 @@ void Broker::RunCompiler() {
   if (!kernel_cache_->is_due(NowMs())) return;
   kernel_cache_->StartCompiler(options_.worker, NowMs());
   if (kernel_cache_->pidfd() < 0) return;
-  if (!Watch(kernel_cache_->pidfd(), Source::kCompiler, 0).ok()) kernel_cache_->Stop();
+  if (!Watch(kernel_cache_->pidfd(), Source::kCompiler, 0).ok()) {
+    kernel_cache_->GiveUpCompiler(NowMs());
+  }
+}
+
+// Not while a client waits for it, nor so often that clients never meet one.
+void Broker::ReplaceStaleSpare() {
+  if (!spare_is_stale_ || NowMs() < replace_spare_ms_ || pool_->waiting() > 0 ||
+      pool_->Count(WorkerPool::State::kStarting) > 0) {
+    return;
+  }
+  spare_is_stale_ = false;
+  replace_spare_ms_ = NowMs() + kReplaceSpareMs;
+  pool_->ReplaceSpares();
 }
 
 Status Broker::BlockSignals() {
@@ -289,6 +312,7 @@ Status Broker::Step() {
   }
   pool_->OnTimers(NowMs());
   RunCompiler();
+  ReplaceStaleSpare();
   LogLeftOut();
   if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();
   if (!unheard_.empty() && NowMs() >= receive_again_ms_) ResumeReceiving();
@@ -320,7 +344,7 @@ Status Broker::OnEvent(Source source, uint32_t id) {
       OnWorkerEnd(id);
       break;
     case Source::kCompiler:
-      if (kernel_cache_->OnCompilerEnd(NowMs())) pool_->ReplaceSpares();
+      if (kernel_cache_->OnCompilerEnd(NowMs())) spare_is_stale_ = true;
       break;
   }
   return {};
@@ -485,6 +509,10 @@ void Broker::OnWorkerEnd(uint32_t id) {
   bool failed = false;
   std::string how = found->second.Reap(failed);
   workers_.erase(found);
+  // It may be the image; without it the next one only takes longer.
+  if (kernel_cache_ && failed && pool_->StateOf(id) == WorkerPool::State::kStarting) {
+    kernel_cache_->DropImage();
+  }
   unheard_.erase(id);
   if (groups_) groups_->Remove(id);
   pool_->OnEnd(id, failed, how, NowMs());
@@ -565,7 +593,7 @@ void Broker::TurnAway(uint32_t client, const Status& why) {
 }
 
 void Broker::StopWorkers() {
-  if (kernel_cache_) kernel_cache_->Stop();
+  kernel_cache_.reset();
   for (auto& [id, worker] : workers_) worker.Kill();
   bool failed = false;
   for (auto& [id, worker] : workers_) worker.Reap(failed);
@@ -576,6 +604,7 @@ int Broker::TimeoutMs() const {
   int64_t now = NowMs();
   int64_t deadline = std::min(pool_->deadline_ms(now), refusals_.deadline_ms());
   if (kernel_cache_) deadline = std::min(deadline, kernel_cache_->deadline_ms());
+  if (spare_is_stale_ && replace_spare_ms_ > now) deadline = std::min(deadline, replace_spare_ms_);
   if (!accepting_) deadline = std::min(deadline, accept_again_ms_);
   if (!unheard_.empty()) deadline = std::min(deadline, receive_again_ms_);
   if (deadline == INT64_MAX) return -1;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 
 #include "base/fault.h"
 #include "base/limits.h"
@@ -26,13 +27,22 @@ constexpr char kImage[] = "kernels";
 constexpr char kNewImage[] = "kernels.new";
 // Kernels of one graph come one after the other: how long none must have come.
 constexpr int64_t kGatherMs = 300;
-// After a failure, or while another daemon compiles.
-constexpr int64_t kPauseMs = 1000;
+// While another daemon compiles. It leaves kGatherMs between one compiler and the next.
+constexpr int64_t kTurnMs = 200;
+// After a failure; doubled for each further one.
+constexpr int64_t kPauseFirstMs = 1000;
+constexpr int64_t kPauseMaxMs = 600'000;
 constexpr size_t kSeenMax = 4 * limits::kKernelsWaitingMax;
+
+std::string_view WithoutSlashes(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
 
 }  // namespace
 
-Result<KernelCache> KernelCache::Open(const std::string& directory) {
+Result<KernelCache> KernelCache::Open(std::string directory) {
+  directory = WithoutSlashes(directory);
   std::error_code error;
   if (const auto parent = std::filesystem::path(directory).parent_path(); !parent.empty()) {
     std::filesystem::create_directories(parent, error);
@@ -49,12 +59,24 @@ Result<KernelCache> KernelCache::Open(const std::string& directory) {
   // Who writes there has code of his run by every worker.
   INVALID_IF(status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0,
              "others may write to the directory of the kernel cache ({})", directory);
-  return KernelCache(directory, std::move(handle));
+  return KernelCache(std::move(directory), std::move(handle));
 }
 
 UniqueFd KernelCache::OpenImage() const {
-  return UniqueFd(SYS_CALL(Kind::kDescriptor,
-                           openat(handle_.get(), kImage, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)));
+  // Not blocked by what is no file.
+  UniqueFd image(
+      SYS_CALL(Kind::kDescriptor,
+               openat(handle_.get(), kImage, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)));
+  struct stat status;
+  if (image.valid() && (fstat(image.get(), &status) != 0 || !S_ISREG(status.st_mode))) {
+    image.Reset();
+  }
+  return image;
+}
+
+void KernelCache::DropImage() {
+  unlinkat(handle_.get(), kImage, 0);
+  seen_.clear();
 }
 
 void KernelCache::Add(const CompiledKernel& kernel, int64_t now_ms) {
@@ -62,31 +84,41 @@ void KernelCache::Add(const CompiledKernel& kernel, int64_t now_ms) {
   if (seen_.size() == kSeenMax) seen_.clear();
   if (!seen_.insert(kernel).second) return;
   waiting_.push_back(kernel);
-  if (compiler_) return;
-  start_ms_ = waiting_.size() < limits::kKernelsPerCompilerMax ? now_ms + kGatherMs : now_ms;
+  const bool enough = waiting_.size() >= limits::kKernelsPerCompilerMax;
+  start_ms_ = std::max(not_before_ms_, enough ? now_ms : now_ms + kGatherMs);
 }
 
 int64_t KernelCache::deadline_ms() const { return compiler_ ? kill_ms_ : start_ms_; }
 
-void KernelCache::StartLater(int64_t when_ms) {
-  start_ms_ = waiting_.empty() ? INT64_MAX : when_ms;
+void KernelCache::Pause(int64_t now_ms) {
+  not_before_ms_ = now_ms + std::min(kPauseMaxMs, kPauseFirstMs << std::min(failures_++, 20));
+}
+
+void KernelCache::OnFailure(int64_t now_ms, const std::string& why) {
+  LogWarning("kernels are not cached: {}", why);
+  Pause(now_ms);
+  start_ms_ = waiting_.empty() ? INT64_MAX : not_before_ms_;
 }
 
 void KernelCache::StartCompiler(WorkerOptions worker, int64_t now_ms) {
-  // Another daemon's turn.
-  if (flock(handle_.get(), LOCK_EX | LOCK_NB) != 0) return StartLater(now_ms + kPauseMs);
+  if (flock(handle_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return OnFailure(now_ms, ErrnoError("flock").message());
+    start_ms_ = now_ms + kTurnMs;
+    return;
+  }
   Status started = Start(std::move(worker), now_ms);
   if (started.ok()) return;
-  LogWarning("kernels are not cached: {}", started.error().ToString());
   flock(handle_.get(), LOCK_UN);
-  StartLater(now_ms + kPauseMs);
+  OnFailure(now_ms, started.error().ToString());
 }
 
 Status KernelCache::Start(WorkerOptions worker, int64_t now_ms) {
-  UniqueFd output(
+  // A compiler that a dead daemon has left behind writes to its own.
+  unlinkat(handle_.get(), kNewImage, 0);
+  const UniqueFd output(
       SYS_CALL(Kind::kDescriptor,
                openat(handle_.get(), kNewImage,
-                      O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)));
+                      O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)));
   if (!output.valid()) return ErrnoError(fmt::format("making {}/{}", directory_, kNewImage));
   const UniqueFd image = OpenImage();
   SpawnOptions spawn;
@@ -96,16 +128,17 @@ Status KernelCache::Start(WorkerOptions worker, int64_t now_ms) {
   worker.kernel_cache = true;
   worker.kernel_image_fd = image.valid() ? kInheritedDescriptor + 1 : -1;
   spawn.environment = WorkerEnvironment(worker);
-  const size_t count = std::min<size_t>(waiting_.size(), limits::kKernelsPerCompilerMax);
-  const CompilerOptions options{
-      .worker = std::move(worker),
-      .kernels = {waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count)},
-      .output_fd = kInheritedDescriptor};
+  const size_t count =
+      suspects_ > 0 ? 1 : std::min<size_t>(waiting_.size(), limits::kKernelsPerCompilerMax);
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(count);
+  const CompilerOptions options{.worker = std::move(worker),
+                                .kernels = {waiting_.begin(), end},
+                                .output_fd = kInheritedDescriptor};
   for (std::string& argument : ToArguments(options)) spawn.arguments.push_back(std::move(argument));
   ASSIGN_OR_RETURN(compiler_, Spawn(spawn));
-  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+  batch_ = options.kernels;
+  waiting_.erase(waiting_.begin(), end);
   LogInfo("{} kernels are compiled for the cache (pid {})", count, compiler_->pid);
-  start_ms_ = INT64_MAX;
   kill_ms_ = now_ms + limits::kCompilerMsMax;
   return {};
 }
@@ -114,26 +147,36 @@ bool KernelCache::OnCompilerEnd(int64_t now_ms) {
   if (!compiler_) return false;
   siginfo_t info;
   const bool exited = Reap(*compiler_, info) && info.si_code == CLD_EXITED;
+  const int status = info.si_status;
   compiler_.reset();
-  bool is_new = exited && info.si_status == kWorkerDone;
+  const bool was_suspect = suspects_ > 0;
+  if (was_suspect) --suspects_;
+  bool is_new = exited && status == kWorkerDone;
   if (is_new &&
       SYS_CALL(Kind::kFile, renameat(handle_.get(), kNewImage, handle_.get(), kImage)) != 0) {
-    LogWarning("kernels are not cached: {}", ErrnoError("renameat").message());
     is_new = false;
-  } else if (!is_new) {
-    if (exited && info.si_status == kCompilerImageFull) {
-      LogInfo("the kernel cache is full, and begins anew");
-      unlinkat(handle_.get(), kImage, 0);
-      seen_.clear();
-    } else {
-      LogWarning("kernels are not cached: the compiler ends early ({} {})",
-                 exited ? "status" : "signal", info.si_status);
+    OnFailure(now_ms, ErrnoError("renameat").message());
+  } else if (is_new) {
+    failures_ = 0;
+    start_ms_ = waiting_.empty() ? INT64_MAX : std::max(start_ms_, now_ms + kGatherMs);
+  } else if (exited && status == kCompilerImageFull) {
+    LogInfo("the kernel cache is full, and begins anew");
+    DropImage();
+    Pause(now_ms);
+    start_ms_ = waiting_.empty() ? INT64_MAX : not_before_ms_;
+  } else {
+    // Whichever it was, the others are compiled without it.
+    if (batch_.size() > 1) {
+      waiting_.insert(waiting_.begin(), batch_.begin(), batch_.end());
+      suspects_ += batch_.size();
     }
-    unlinkat(handle_.get(), kNewImage, 0);
+    OnFailure(now_ms,
+              fmt::format("the compiler ends early ({} {})", exited ? "status" : "signal", status));
   }
-  StartLater(is_new ? now_ms : now_ms + kPauseMs);
+  batch_.clear();
+  unlinkat(handle_.get(), kNewImage, 0);
   flock(handle_.get(), LOCK_UN);
-  return is_new && waiting_.empty();
+  return is_new;
 }
 
 void KernelCache::KillLateCompiler(int64_t now_ms) {
@@ -143,13 +186,21 @@ void KernelCache::KillLateCompiler(int64_t now_ms) {
   }
 }
 
-void KernelCache::Stop() {
-  if (!compiler_) return;
+void KernelCache::GiveUpCompiler(int64_t now_ms) {
+  StopCompiler();
+  waiting_.insert(waiting_.begin(), batch_.begin(), batch_.end());
+  batch_.clear();
+  OnFailure(now_ms, "the compiler cannot be watched");
+}
+
+void KernelCache::StopCompiler() {
+  if (!compiler_ || !compiler_->pidfd.valid()) return;
   kill(compiler_->pid, SIGKILL);
   siginfo_t info;
   Reap(*compiler_, info);
   compiler_.reset();
   unlinkat(handle_.get(), kNewImage, 0);
+  flock(handle_.get(), LOCK_UN);
 }
 
 }  // namespace webnnd::service

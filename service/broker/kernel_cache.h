@@ -20,23 +20,26 @@ namespace webnnd::service {
 
 // A worker gets an image of compiled kernels, to read, and tells of kernels that it had to compile.
 // It may have been taken over, so none of its code goes into the image: a process that never meets
-// a client compiles those kernels again, in idle time, and its image takes the place of the last.
-// Daemons of one user share a directory. Times are milliseconds of a monotonic clock.
+// a client compiles those kernels again, at a low priority, and its image takes the place of the
+// last. Daemons of one user share a directory. Times are milliseconds of a monotonic clock.
 class KernelCache {
  public:
   // Makes the directory where it is missing. An error where others may write to it.
-  static Result<KernelCache> Open(const std::string& directory);
-  ~KernelCache() { Stop(); }
+  static Result<KernelCache> Open(std::string directory);
+  ~KernelCache() { StopCompiler(); }
   KernelCache(KernelCache&&) = default;
-  KernelCache& operator=(KernelCache&&) = default;
+  KernelCache& operator=(KernelCache&&) = delete;
 
   // For a worker that is started; invalid: there is none.
   UniqueFd OpenImage() const;
+  // With the image a worker does not start: the next is made anew.
+  void DropImage();
 
   // A worker has compiled it. What was heard of before is forgotten, and what is too much.
   void Add(const CompiledKernel& kernel, int64_t now_ms);
 
-  // When StartCompiler() or KillCompiler() has something to do; INT64_MAX: not without an event.
+  // When StartCompiler() or KillLateCompiler() has something to do; INT64_MAX: not without an
+  // event.
   int64_t deadline_ms() const;
   // Whether there is something to compile, and nobody at it.
   bool is_due(int64_t now_ms) const { return !compiler_ && now_ms >= start_ms_; }
@@ -44,25 +47,34 @@ class KernelCache {
   // may be at it just now.
   void StartCompiler(WorkerOptions worker, int64_t now_ms);
   int pidfd() const { return compiler_ ? compiler_->pidfd.get() : -1; }
-  // It has ended. True: the image is new, and nothing more waits to be added.
+  // It has ended. True: the image is new.
   bool OnCompilerEnd(int64_t now_ms);
   // Ends one that takes too long.
   void KillLateCompiler(int64_t now_ms);
-  // Ends it at once.
-  void Stop();
+  // Ends it at once; what it was at is compiled later.
+  void GiveUpCompiler(int64_t now_ms);
 
  private:
   KernelCache(std::string directory, UniqueFd handle)
       : directory_(std::move(directory)), handle_(std::move(handle)) {}
   Status Start(WorkerOptions worker, int64_t now_ms);
-  void StartLater(int64_t when_ms);
+  void StopCompiler();
+  // Longer for each failure in a row.
+  void Pause(int64_t now_ms);
+  void OnFailure(int64_t now_ms, const std::string& why);
 
   std::string directory_;
   UniqueFd handle_;  // Of the directory; locked while a compiler runs.
   std::deque<CompiledKernel> waiting_;
+  // Of those, at the front, so many are compiled by themselves: one of them ended a compiler.
+  size_t suspects_ = 0;
+  // What the compiler is at.
+  std::vector<CompiledKernel> batch_;
   // Waiting, compiled or given up.
   std::set<CompiledKernel> seen_;
   int64_t start_ms_ = INT64_MAX;
+  int64_t not_before_ms_ = 0;
+  int failures_ = 0;  // In a row.
   std::optional<SpawnedProcess> compiler_;
   int64_t kill_ms_ = INT64_MAX;
 };

@@ -110,7 +110,7 @@ constexpr SyscallRule kStrictRules[] = {
             "lavapipe compiles shaders after the start: RW becomes RX"),
     Allow("munmap", "the heap, arenas of clients"),
     Rare(Allow("mremap", "realloc of large blocks")),
-    Allow("madvise", "freed heap pages, thread stacks"),
+    Allow("madvise", "freed heap pages, thread stacks, huge pages for large buffers"),
     Rare(Allow("brk", "the heap of the first thread, when it grows")),
     Rare(Allow("ftruncate",
                "lavapipe since Mesa 24: device memory is one file that grows, made early")),

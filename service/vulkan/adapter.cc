@@ -97,8 +97,6 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
                                           &properties11};
   vkGetPhysicalDeviceProperties2(physical, &properties2);
   adapter.info.driver = fmt::format("{} {}", properties12.driverName, properties12.driverInfo);
-  std::copy(std::begin(properties.pipelineCacheUUID), std::end(properties.pipelineCacheUUID),
-            adapter.cache_uuid.begin());
   adapter.limits = properties2.properties.limits;
   adapter.buffer_bytes_max = properties11.maxMemoryAllocationSize;
   vkGetPhysicalDeviceMemoryProperties(physical, &adapter.memory);

@@ -4,8 +4,6 @@
 
 #include <vulkan/vulkan.h>
 
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -41,8 +39,7 @@ struct Adapter {
   bool has_robustness2 = false;
   uint32_t queue_family = 0;
   VkPhysicalDeviceLimits limits{};
-  std::array<uint8_t, VK_UUID_SIZE> cache_uuid{};  // Of the driver's build.
-  uint64_t buffer_bytes_max = 0;                   // Of one allocation.
+  uint64_t buffer_bytes_max = 0;  // Of one allocation.
   VkPhysicalDeviceMemoryProperties memory{};
   std::function<uint64_t()> free_memory;  // Of DeviceOptions, where the device has no other memory.
   DeviceProfile profile;

@@ -40,7 +40,7 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
                    LogicalDevice::Create(std::move(instance), std::move(adapter)));
   auto impl = std::make_shared<DeviceImpl>(std::move(logical));
   TRY(impl->pipelines().Initialize(impl->memory()));
-  impl->pipelines().ReportWith(options.cached_kernels, options.on_compiled);
+  impl->pipelines().ReportWith(options.on_compiled);
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
 
@@ -57,9 +57,8 @@ Status Device::WarmUp() {
 Status Device::Compile(const CompiledKernel& kernel) {
   INVALID_IF(kernel.shader >= shaders::kShaderCount, "there is no such shader ({})", kernel.shader);
   const std::span<const uint32_t> constants = kernel.Constants();
-  TRY(impl_->pipelines().Get(
-      {static_cast<shaders::ShaderId>(kernel.shader), {constants.begin(), constants.end()}}, {}));
-  return {};
+  return impl_->pipelines().Compile(
+      {static_cast<shaders::ShaderId>(kernel.shader), {constants.begin(), constants.end()}});
 }
 
 Result<std::shared_ptr<Buffer>> Device::Allocate(uint64_t bytes) {

@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,10 +40,8 @@ struct DeviceOptions {
   // Bytes of the device's memory that nobody uses, other processes included. Where it is given, the
   // device keeps no more than kShareOfFreeMemory times what it leaves to the others.
   std::function<uint64_t()> free_memory;
-  // Kernels that the driver has in its cache, by hashes that on_compiled was told.
-  std::set<uint64_t> cached_kernels;
-  // Told of every other kernel that is compiled, on the thread that does so. The hash stands for
-  // the kernel's code and constants, the driver, and the device.
+  // Told of every kernel that is compiled, on the thread that does so. The hash stands for the
+  // kernel's code and constants, and how the device is used.
   std::function<void(const CompiledKernel& kernel, uint64_t hash)> on_compiled;
 };
 
@@ -84,8 +81,9 @@ class Device {
   uint64_t max_tensor_bytes() const;
   // Runs one pipeline to the end, so that the driver has loaded all that it needs (before seccomp).
   Status WarmUp();
-  // Compiles a kernel that another device like this one has compiled, for the driver to cache it.
-  // ValidationError: there is no such shader.
+  // Compiles a kernel that another device like this one has compiled, for the driver to cache it,
+  // and runs none of it: nobody has checked its constants. ValidationError: there is no such
+  // shader.
   Status Compile(const CompiledKernel& kernel);
 
   // `bytes` are rounded up to whole words. Contents are undefined: clear or write before use.

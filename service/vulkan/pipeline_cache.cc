@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/fnv1a.h"
 #include "base/limits.h"
 #include "base/trace.h"
 #include "service/vulkan/commands.h"
@@ -18,21 +19,6 @@ namespace {
 // Parameters that are zero, tensors, and the parameters of a call.
 constexpr uint32_t kWarmParametersOffset = 2 * kParameterBytesPerCall;
 constexpr uint64_t kDummyBytes = 3 * kParameterBytesPerCall;
-
-// "The FNV Non-Cryptographic Hash Algorithm" (RFC 9923), 64 bits: who makes two kernels that share
-// a hash has one of them compiled in each worker.
-class Fnv1a {
- public:
-  void Add(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) {
-      value_ = (value_ ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
-    }
-  }
-  uint64_t value() const { return value_; }
-
- private:
-  uint64_t value_ = 0xcbf29ce484222325;
-};
 
 }  // namespace
 
@@ -89,7 +75,11 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
   }
   TraceScope scope("compile a pipeline");
   scope.Add("shader", static_cast<uint64_t>(key.shader));
-  Result<std::shared_ptr<Pipeline>> pipeline = Build(key, parameters);
+  Result<std::shared_ptr<Pipeline>> pipeline = Create(key);
+  if (pipeline.ok()) {
+    Status warmed = Warm(**pipeline, /*workgroups=*/1, parameters);
+    if (!warmed.ok()) pipeline = std::move(warmed).error();
+  }
   scope.End();
   {
     std::lock_guard lock(mutex_);
@@ -111,7 +101,6 @@ uint64_t PipelineCache::HashOf(const PipelineKey& key) const {
   Fnv1a hash;
   hash.Add(std::as_bytes(std::span(adapter.info.name)));
   hash.Add(std::as_bytes(std::span(adapter.info.driver)));
-  hash.Add(std::as_bytes(std::span(adapter.cache_uuid)));
   const std::array<uint32_t, 2> sizes = {device_.profile().local_size,
                                          device_.profile().subgroup_size};
   hash.Add(std::as_bytes(std::span(sizes)));
@@ -123,7 +112,6 @@ uint64_t PipelineCache::HashOf(const PipelineKey& key) const {
 void PipelineCache::Report(const PipelineKey& key) const {
   if (!on_compiled_ || key.specialization.size() > CompiledKernel::kConstantsMax) return;
   const uint64_t hash = HashOf(key);
-  if (cached_.contains(hash)) return;
   CompiledKernel kernel{.adapter = device_.adapter().info.index,
                         .shader = static_cast<uint32_t>(key.shader),
                         .constant_count = static_cast<uint32_t>(key.specialization.size())};
@@ -138,8 +126,14 @@ Status PipelineCache::MakeRoom() {
   return QuotaError("the graphs use too many different kernels ({})", pipelines_.size());
 }
 
-Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key,
-                                                       std::span<const uint32_t> parameters) {
+Status PipelineCache::Compile(const PipelineKey& key) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Pipeline> pipeline, Create(key));
+  TRY(Warm(*pipeline, /*workgroups=*/0, {}));
+  Report(key);
+  return {};
+}
+
+Result<std::shared_ptr<Pipeline>> PipelineCache::Create(const PipelineKey& key) {
   std::span<const uint32_t> code = shaders::Spirv(key.shader, device_.profile().variant);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size_bytes();
@@ -171,11 +165,11 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Build(const PipelineKey& key,
   auto pipeline = std::make_shared<Pipeline>(Pipeline{UniquePipeline(device_.get())});
   VK_TRY(device_.lost(), vkCreateComputePipelines(device_.get(), VK_NULL_HANDLE, 1, &info, nullptr,
                                                   pipeline->handle.out()));
-  TRY(Warm(*pipeline, parameters));
   return pipeline;
 }
 
-Status PipelineCache::Warm(const Pipeline& pipeline, std::span<const uint32_t> parameters) {
+Status PipelineCache::Warm(const Pipeline& pipeline, uint32_t workgroups,
+                           std::span<const uint32_t> parameters) {
   CHECK(parameters.size_bytes() <= kParameterBytesPerCall);
   std::lock_guard lock(warm_mutex_);
   std::memset(dummy_block_->mapped + kWarmParametersOffset, 0, kParameterBytesPerCall);
@@ -191,7 +185,7 @@ Status PipelineCache::Warm(const Pipeline& pipeline, std::span<const uint32_t> p
   for (uint32_t offset : {0u, kWarmParametersOffset}) {
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_.get(), 0, 1,
                             &dummy_set_, 1, &offset);
-    vkCmdDispatch(commands, offset == 0 ? 1 : 0, 1, 1);
+    vkCmdDispatch(commands, offset == 0 ? workgroups : 0, 1, 1);
   }
   VK_TRY(device_.lost(), vkEndCommandBuffer(commands));
 

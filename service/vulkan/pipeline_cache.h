@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,10 +43,8 @@ class PipelineCache {
   // Makes what all pipelines share. Called once, before anything else.
   Status Initialize(Memory& memory);
 
-  // As DeviceOptions has them. Called before any kernel is compiled.
-  void ReportWith(std::set<uint64_t> cached,
-                  std::function<void(const CompiledKernel&, uint64_t)> on_compiled) {
-    cached_ = std::move(cached);
+  // As DeviceOptions has it. Called before any kernel is compiled.
+  void ReportWith(std::function<void(const CompiledKernel&, uint64_t)> on_compiled) {
     on_compiled_ = std::move(on_compiled);
   }
 
@@ -56,6 +53,9 @@ class PipelineCache {
   // pipeline is waited for.
   Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key,
                                         std::span<const uint32_t> parameters);
+
+  // Compiles it, runs none of it, and keeps nothing but what the driver does.
+  Status Compile(const PipelineKey& key);
 
   // How many were compiled so far.
   uint64_t compiled_count() const { return compiled_count_.load(std::memory_order_relaxed); }
@@ -68,11 +68,10 @@ class PipelineCache {
  private:
   Status CreateLayout();
   Status CreateDummies(Memory& memory);
-  Result<std::shared_ptr<Pipeline>> Build(const PipelineKey& key,
-                                          std::span<const uint32_t> parameters);
-  // Runs it with one workgroup and all parameters zero, which kernels answer with no work, and with
+  Result<std::shared_ptr<Pipeline>> Create(const PipelineKey& key);
+  // Runs it with `workgroups` and all parameters zero, which kernels answer with no work, and with
   // no workgroup and these parameters.
-  Status Warm(const Pipeline& pipeline, std::span<const uint32_t> parameters);
+  Status Warm(const Pipeline& pipeline, uint32_t workgroups, std::span<const uint32_t> parameters);
   Status MakeRoom();
   uint64_t HashOf(const PipelineKey& key) const;
   void Report(const PipelineKey& key) const;
@@ -87,7 +86,6 @@ class PipelineCache {
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
-  std::set<uint64_t> cached_;
   std::function<void(const CompiledKernel&, uint64_t)> on_compiled_;
   std::atomic<uint64_t> compiled_count_ = 0;
   std::mutex mutex_;

@@ -6,7 +6,6 @@
 
 #include <climits>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,7 +17,7 @@
 namespace webnnd::service {
 namespace {
 
-// A tenth of what others have, where they want it all.
+// A tenth of what others get, while they want it all.
 constexpr std::string_view kNiceness = "10";
 
 void GiveWay() {
@@ -75,32 +74,31 @@ Result<CompilerOptions> ParseCompilerOptions(std::span<const std::string> argume
 int RunCompiler(const CompilerOptions& options, const CompilerHooks& hooks) {
   InitLog("webnnd compiler");
   ChooseWorkerSignals();
+  // Should the broker be gone before it could be followed.
+  alarm(2 * limits::kCompilerMsMax / 1000);
   GiveWay();
   const UniqueFd output(options.output_fd);
   std::mutex mutex;
-  KernelHashes hashes;
+  KernelHashes hashes, cached;
   KernelCacheLink kernels;
   kernels.on_compiled = [&](const CompiledKernel&, uint64_t hash) {
     std::lock_guard lock(mutex);
     hashes.insert(hash);
   };
-  std::optional<KernelFiles> files;
-  const auto open_files = [&files]() -> Status {
-    ASSIGN_OR_RETURN(files, KernelFiles::Open(kScratchDirectory));
-    return {};
-  };
+  KernelFiles files;
   if (int failed =
-          Enclose(options.worker, hooks.worker, SandboxRole::kCompiler, kernels, open_files);
+          Enclose(options.worker, hooks.worker, SandboxRole::kCompiler, kernels, files, cached);
       failed != kWorkerDone) {
     return failed;
   }
+  size_t failures = 0;
   for (const CompiledKernel& kernel : options.kernels) {
-    Status compiled = hooks.compile(kernel);
-    if (!compiled.ok()) LogWarning("{}: {}", ToText(kernel), compiled.error().message());
+    if (!hooks.compile(kernel).ok()) ++failures;
   }
+  if (failures > 0) LogWarning("kernels cannot be compiled ({})", failures);
   hooks.close_devices();
-  hashes.merge(kernels.cached);
-  const Status packed = files->Pack(hashes, output.get());
+  hashes.merge(cached);
+  const Status packed = files.Pack(hashes, output.get());
   if (packed.ok()) return kWorkerDone;
   LogWarning("no kernel is cached: {}", packed.error().message());
   return packed.error().cause() == Cause::kQuota ? kCompilerImageFull : kWorkerNotUsable;

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/fnv1a.h"
 #include "base/limits.h"
 
 namespace webnnd::service {
@@ -29,7 +30,8 @@ struct Header {
   char magic[8];
   uint64_t hashes;
   uint64_t files;
-  uint64_t bytes;  // Of the whole image.
+  uint64_t bytes;     // Of the whole image.
+  uint64_t checksum;  // Fnv1a of what follows.
 };
 struct FileHeader {
   uint64_t name_bytes;
@@ -91,6 +93,12 @@ class Cursor {
   std::span<const std::byte> bytes_;
 };
 
+uint64_t ChecksumOf(std::span<const std::byte> image) {
+  Fnv1a hash;
+  hash.Add(image.subspan(sizeof(Header)));
+  return hash.value();
+}
+
 // "a/b/c.foz", and nothing that leads out of the directory.
 bool IsName(const std::filesystem::path& name) {
   if (name.empty() || !name.is_relative() || name.string().find('\0') != std::string::npos)
@@ -130,6 +138,7 @@ Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto header, cursor.Take<Header>());
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return BadImage("magic");
   if (header.bytes != bytes.size()) return BadImage("it is not whole");
+  if (header.checksum != ChecksumOf(bytes)) return BadImage("checksum");
   if (header.hashes > kHashesMax || header.files > kFilesMax) return BadImage("counts");
   KernelHashes hashes;
   for (uint64_t i = 0; i < header.hashes; ++i) {
@@ -141,24 +150,32 @@ Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory) {
   return hashes;
 }
 
-Result<KernelFiles> KernelFiles::Open(const std::string& directory) {
-  std::vector<File> files;
+std::vector<std::string> KernelFiles::Names(const std::string& directory) {
+  std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
-    const std::filesystem::path& path = it->path();
-    if (!it->is_regular_file() || path.extension() != kSuffix) continue;
-    File file{std::filesystem::relative(path, directory).string(),
-              UniqueFd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC))};
-    if (!file.descriptor.valid()) return ErrnoError(fmt::format("opening {}", path.string()));
-    files.push_back(std::move(file));
+    if (it->path().extension() != kSuffix || !it->is_regular_file(error)) continue;
+    names.push_back(it->path().string().substr(directory.size() + 1));
   }
-  if (error) return InternalError("the files of drivers cannot be listed ({})", error.message());
-  if (files.size() > kFilesMax) return QuotaError("drivers keep too many files ({})", files.size());
-  return KernelFiles(std::move(files));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+KernelFiles KernelFiles::Open(const std::string& directory) {
+  KernelFiles opened;
+  for (std::string& name : Names(directory)) {
+    UniqueFd file(
+        open(fmt::format("{}/{}", directory, name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (file.valid()) opened.files_.push_back({std::move(name), std::move(file)});
+  }
+  return opened;
 }
 
 Status KernelFiles::Pack(const KernelHashes& hashes, int file) const {
+  if (files_.size() > kFilesMax) {
+    return QuotaError("drivers keep too many files ({})", files_.size());
+  }
   if (hashes.size() > kHashesMax)
     return QuotaError("there are too many kernels ({})", hashes.size());
   Header header{.magic = {},
@@ -191,6 +208,8 @@ Status KernelFiles::Pack(const KernelHashes& hashes, int file) const {
     append(files_[i].name.data(), files_[i].name.size());
     append(contents[i].data(), contents[i].size());
   }
+  header.checksum = ChecksumOf(image);
+  std::memcpy(image.data(), &header, sizeof header);
   return WriteWhole(file, image);
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -14,7 +13,7 @@
 
 namespace webnnd::service {
 
-// Of kernels, by which a device knows that they are in an image (Device::Open).
+// Of kernels, as devices tell them (DeviceOptions::on_compiled): those that an image has.
 using KernelHashes = std::set<uint64_t>;
 
 // Writes the files of the image in `file`, read from its beginning, below `directory`, and returns
@@ -25,8 +24,11 @@ Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory);
 // more.
 class KernelFiles {
  public:
-  // Those that are there, but what a driver makes anew.
-  static Result<KernelFiles> Open(const std::string& directory);
+  KernelFiles() = default;
+  // Those that are there and can be opened, but what a driver makes anew.
+  static KernelFiles Open(const std::string& directory);
+  // Their names below the directory, sorted.
+  static std::vector<std::string> Names(const std::string& directory);
 
   // Writes an image of them to `file`, which is empty. Quota: it would be larger than
   // limits::kKernelImageBytesMax.
@@ -37,8 +39,6 @@ class KernelFiles {
     std::string name;  // Below the directory.
     UniqueFd descriptor;
   };
-  explicit KernelFiles(std::vector<File> files) : files_(std::move(files)) {}
-
   std::vector<File> files_;
 };
 

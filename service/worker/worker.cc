@@ -28,6 +28,14 @@ uint64_t DeviceBytesOf(const WorkerOptions& options) {
   return std::max(options.quota.device_bytes, Quota().device_bytes);
 }
 
+// Puts the image's files where the driver looks for them. All that is lost without it is time.
+KernelHashes UnpackImage(const UniqueFd& image) {
+  auto hashes = UnpackKernelImage(image.get(), kScratchDirectory);
+  if (hashes.ok()) return *std::move(hashes);
+  LogWarning("cached kernels are compiled again: {}", hashes.error().message());
+  return {};
+}
+
 Status LockDownFor(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole role) {
   const SandboxProfile profile = options.profile;
   SandboxProfile narrowed = NarrowedProfile(profile, !hooks.gpu_is_open || hooks.gpu_is_open());
@@ -79,8 +87,8 @@ void ChooseWorkerSignals() {
 }
 
 int Enclose(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole role,
-            KernelCacheLink& kernels, const std::function<Status()>& before_lock_down) {
-  const UniqueFd image(options.kernel_image_fd);
+            const KernelCacheLink& kernels, KernelFiles& files, KernelHashes& cached) {
+  UniqueFd image(options.kernel_image_fd);
   if (options.no_sandbox) {
     LogWarning("there is NO SANDBOX: this worker can do all that its user can");
   } else {
@@ -93,21 +101,17 @@ int Enclose(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole 
       return kWorkerNoSandbox;
     }
   }
-  if (image.valid()) {
-    // All that is lost without one is time.
-    auto hashes = UnpackKernelImage(image.get(), kScratchDirectory);
-    if (hashes.ok()) {
-      kernels.cached = *std::move(hashes);
-    } else {
-      LogWarning("cached kernels are compiled again: {}", hashes.error().message());
-    }
-  }
-  Status opened = hooks.open_devices(kernels);
-  if (opened.ok() && before_lock_down) opened = before_lock_down();
-  if (!opened.ok()) {
+  if (image.valid()) cached = UnpackImage(image);
+  image.Reset();
+  const std::vector<std::string> unpacked = KernelFiles::Names(kScratchDirectory);
+  if (Status opened = hooks.open_devices(kernels); !opened.ok()) {
     LogError("no device can be opened: {}", opened.error().ToString());
     return kWorkerNoDevice;
   }
+  // Drivers name their files by all that their code depends on: another build of one, or another
+  // processor, has files of its own, which are empty.
+  if (options.kernel_cache && KernelFiles::Names(kScratchDirectory) != unpacked) cached.clear();
+  if (role == SandboxRole::kCompiler) files = KernelFiles::Open(kScratchDirectory);
   if (!options.no_sandbox) {
     if (Status locked = LockDownFor(options, hooks, role); !locked.ok()) {
       LogError("no sandbox, no service: {}", locked.error().ToString());
@@ -126,13 +130,17 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
   ChooseWorkerSignals();
   fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
   auto control = std::make_shared<ControlLink>(UniqueFd(options.control_fd));
+  KernelFiles files;
+  // Settled before another thread compiles.
+  auto cached = std::make_shared<KernelHashes>();
   KernelCacheLink kernels;
   if (options.kernel_cache) {
-    kernels.on_compiled = [control](const CompiledKernel& kernel, uint64_t) {
-      control->ReportKernel(kernel);
+    kernels.on_compiled = [control, cached](const CompiledKernel& kernel, uint64_t hash) {
+      if (!cached->contains(hash)) control->ReportKernel(kernel);
     };
   }
-  if (int failed = Enclose(options, hooks, SandboxRole::kWorker, kernels); failed != kWorkerDone) {
+  if (int failed = Enclose(options, hooks, SandboxRole::kWorker, kernels, files, *cached);
+      failed != kWorkerDone) {
     return failed;
   }
   if (!control->SendReady().ok()) return kWorkerNoBroker;

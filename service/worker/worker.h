@@ -16,9 +16,8 @@
 
 namespace webnnd::service {
 
-// What devices are told, and tell, of the driver's cache of kernels (DeviceOptions).
+// What devices tell of kernels that they compile (DeviceOptions).
 struct KernelCacheLink {
-  KernelHashes cached;
   // Absent: there is no cache.
   std::function<void(const CompiledKernel& kernel, uint64_t hash)> on_compiled;
 };
@@ -53,11 +52,11 @@ enum WorkerExit : int {
   kCompilerImageFull = 7,  // RunCompiler(): the image has no room for more kernels
 };
 
-// The steps of a worker until it is locked down, which RunCompiler() takes too. `kernels.cached` is
-// filled in from the image of `options`; `before_lock_down`, if any, opens what else it wants to
-// read. kWorkerDone, or what to exit with.
+// The steps of a worker until it is locked down, which RunCompiler() takes too. Then `files` are
+// those of the driver's cache, for the compiler, and `cached` the kernels in it, from the image of
+// `options`. kWorkerDone, or what to exit with.
 int Enclose(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole role,
-            KernelCacheLink& kernels, const std::function<Status()>& before_lock_down = nullptr);
+            const KernelCacheLink& kernels, KernelFiles& files, KernelHashes& cached);
 
 // How a process of the broker's takes signals: it ends with the broker and not before.
 void ChooseWorkerSignals();

@@ -24,8 +24,8 @@ TEST(CompiledKernel, OtherText_IsInvalid) {
   for (const std::string& text :
        {std::string(), std::string("0"), std::string("0:1"), std::string("0:1:2:3"),
         std::string(":1:"), std::string("0::"), std::string("x:1:"), std::string("0:1:-1"),
-        std::string("0:1:1,,2"), std::string("0:1:4294967296"), std::string("0:1: 1"),
-        many + ",1"}) {
+        std::string("0:1:1,,2"), std::string("0:1:2,"), std::string("0:1:4294967296"),
+        std::string("0:1: 1"), many + ",1"}) {
     EXPECT_FALSE(ParseCompiledKernel(text).ok()) << text;
   }
 }

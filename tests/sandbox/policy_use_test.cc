@@ -203,8 +203,9 @@ Result<WatchedWorker> StartWorker(SandboxProfile profile) {
   service::SpawnOptions spawn{.arguments = {"test", "worker"},
                               .inherited_descriptors = {theirs.get()}};
   service::WorkerOptions options{.control_fd = service::kInheritedDescriptor, .profile = profile};
+  options.kernel_cache = true;
   for (std::string& word : ToArguments(options)) spawn.arguments.push_back(std::move(word));
-  for (const service::VariableRule& rule : service::EnvironmentPolicy(profile)) {
+  for (const service::VariableRule& rule : service::EnvironmentPolicy(profile, options.kernel_cache)) {
     spawn.environment.push_back(fmt::format("{}={}", rule.name, rule.value));
   }
   ASSIGN_OR_RETURN(worker.process, service::Spawn(spawn));

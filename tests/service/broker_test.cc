@@ -29,6 +29,7 @@
 #include "base/unique_fd.h"
 #include "service/broker/socket.h"
 #include "service/worker/compiler.h"
+#include "service/worker/kernel_image.h"
 #include "service/worker/worker_options.h"
 #include "tests/sandbox/run_tests_or_worker.h"
 #include "tests/sandbox/unprivileged.h"
@@ -698,6 +699,30 @@ TEST_F(Broker, SandboxStepThatFails_MeansNoService) {
   Client client = Connect();
   EXPECT_FALSE(client.Ask(kEcho).has_value());
   EXPECT_EQ(Await(), 1);
+}
+
+// One that makes a driver crash must not end the service, now and at each start.
+TEST_F(Broker, ImageOfKernelsWithWhichNoWorkerStarts_IsDropped) {
+  const std::string directory = path_ + ".kernels", image = directory + "/kernels";
+  std::filesystem::create_directory(directory);
+  std::filesystem::permissions(directory, std::filesystem::perms::owner_all);
+  std::ofstream(directory + "/driver.foz") << "spoilt";
+  {
+    UniqueFd file(open(image.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_TRUE(service::KernelFiles::Open(directory).Pack({}, file.get()).ok());
+  }
+  StartWith(
+      [&] {
+        BrokerOptions options = Listening();
+        options.kernel_cache_directory = directory;
+        return options;
+      },
+      {{"WEBNND_TEST_OPEN_DIES_WITH", std::string(service::kScratchDirectory) + "/driver.foz"},
+       {"WEBNND_LOG", "off"}});
+  Client client = Connect();
+  EXPECT_TRUE(client.Ask(kEcho).has_value());
+  EXPECT_FALSE(std::filesystem::exists(image));
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(Broker, ConnectedSocket_IsServedUntilItEnds) {

@@ -72,6 +72,9 @@ std::string Environment(const char* name) {
 
 Status OpenNothing(const service::KernelCacheLink&) {
   if (!Environment("WEBNND_TEST_OPEN_FAILS").empty()) return NotSupportedError("the test says so");
+  if (std::string file = Environment("WEBNND_TEST_OPEN_DIES_WITH"); !file.empty()) {
+    if (access(file.c_str(), F_OK) == 0) _exit(1);
+  }
   if (std::string delay = Environment("WEBNND_TEST_OPEN_MS"); !delay.empty()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(delay.c_str())));
   }

@@ -61,6 +61,38 @@ TEST_F(KernelCacheTest, Image_IsWhatLiesThereAndNoLink) {
   EXPECT_TRUE(cache.OpenImage().valid());
 }
 
+TEST_F(KernelCacheTest, WhatIsNoFile_IsNoImage) {
+  auto cache = KernelCache::Open(directory_ + "//").value();
+  ASSERT_EQ(mkfifo((directory_ + "/kernels").c_str(), 0600), 0);
+  EXPECT_FALSE(cache.OpenImage().valid());
+  cache.DropImage();
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/kernels"));
+}
+
+// Nothing can be made where a directory is in the way: it is tried ever less often, whatever comes.
+TEST_F(KernelCacheTest, CompilerThatCannotBeStarted_IsTriedEverLessOften) {
+  auto cache = KernelCache::Open(directory_).value();
+  std::filesystem::create_directory(directory_ + "/kernels.new");
+  int64_t now_ms = 1000, pause_ms = 0;
+  for (uint32_t i = 0; i < 8; ++i) {
+    cache.Add({.shader = i}, now_ms);
+    now_ms = cache.deadline_ms();
+    ASSERT_TRUE(cache.is_due(now_ms));
+    cache.StartCompiler({}, now_ms);
+    EXPECT_EQ(cache.pidfd(), -1);
+    const int64_t next_ms = cache.deadline_ms();
+    EXPECT_GT(next_ms - now_ms, pause_ms);
+    pause_ms = next_ms - now_ms;
+    cache.Add({.shader = 1000 + i}, now_ms);
+    EXPECT_EQ(cache.deadline_ms(), next_ms);
+  }
+  // The lock is not kept.
+  auto other = KernelCache::Open(directory_).value();
+  other.Add({}, 0);
+  other.StartCompiler({}, 1000);
+  EXPECT_GE(other.deadline_ms(), 2000) << "it waits for its turn";
+}
+
 TEST_F(KernelCacheTest, Kernels_AreGatheredUntilNoneComesOrThereAreEnough) {
   auto cache = KernelCache::Open(directory_).value();
   EXPECT_EQ(cache.deadline_ms(), INT64_MAX);

@@ -9,9 +9,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 
+#include "base/fnv1a.h"
 #include "base/limits.h"
 
 namespace webnnd::service {
@@ -46,8 +48,16 @@ class KernelImageTest : public testing::Test {
     return bytes;
   }
   Status Pack(const KernelHashes& hashes, const UniqueFd& file) const {
-    ASSIGN_OR_RETURN(const KernelFiles files, KernelFiles::Open(from_));
-    return files.Pack(hashes, file.get());
+    return KernelFiles::Open(from_).Pack(hashes, file.get());
+  }
+  static constexpr size_t kChecksumAt = 32, kHeaderBytes = 40;
+  // With the checksum of what it has become.
+  static std::string Mended(std::string bytes) {
+    Fnv1a hash;
+    hash.Add(std::as_bytes(std::span(bytes)).subspan(kHeaderBytes));
+    const uint64_t checksum = hash.value();
+    std::memcpy(&bytes[kChecksumAt], &checksum, sizeof checksum);
+    return bytes;
   }
   // To an empty directory.
   Result<KernelHashes> Unpack(const std::string& bytes) const {
@@ -105,8 +115,8 @@ TEST_F(KernelImageTest, NumbersThatDoNotFit_AreRefused) {
   const UniqueFd image = MakeFile();
   ASSERT_TRUE(Pack({1, 2}, image).ok());
   const std::string bytes = BytesOf(image);
-  // Magic, three numbers, two hashes, and two numbers of the file.
-  for (const size_t at : {0, 8, 16, 24, 48, 56}) {
+  // Magic, four numbers, two hashes, and two numbers of the file.
+  for (const size_t at : {0, 8, 16, 24, 32, 56, 64}) {
     for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}, uint64_t{1} << 63}) {
       std::string changed = bytes;
       uint64_t number;
@@ -114,8 +124,25 @@ TEST_F(KernelImageTest, NumbersThatDoNotFit_AreRefused) {
       number += change;
       std::memcpy(&changed[at], &number, sizeof number);
       EXPECT_FALSE(Unpack(changed).ok()) << at << " " << change;
+      // Nor by somebody who mends the checksum.
+      if (at != kChecksumAt) {
+        EXPECT_FALSE(Unpack(Mended(changed)).ok()) << at << " " << change;
+      }
     }
   }
+}
+
+TEST_F(KernelImageTest, AnyByteChanged_IsRefused) {
+  Make("a/cache.foz", "kernels");
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(Pack({1, 2}, image).ok());
+  const std::string bytes = BytesOf(image);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    EXPECT_FALSE(Unpack(changed).ok()) << at;
+  }
+  EXPECT_TRUE(Unpack(Mended(bytes)).ok());
 }
 
 TEST_F(KernelImageTest, NamesThatLeadOut_AreRefused) {
@@ -132,7 +159,7 @@ TEST_F(KernelImageTest, NamesThatLeadOut_AreRefused) {
     ASSERT_EQ(other.size(), name.size());
     std::string changed = bytes;
     changed.replace(at, name.size(), other);
-    EXPECT_FALSE(Unpack(changed).ok()) << other;
+    EXPECT_FALSE(Unpack(Mended(changed)).ok()) << other;
   }
   EXPECT_FALSE(std::filesystem::exists(path(directory_).parent_path() / "a.x"));
 }
