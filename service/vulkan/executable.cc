@@ -1,6 +1,7 @@
 #include <malloc.h>
 
 #include <cstring>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,10 @@ namespace {
 // weights.
 void ReturnFreePages() {
 #ifdef __GLIBC__
+  // Where another allocator has taken glibc's place, this is the first that glibc's hears of: two
+  // threads at once would both make it ready, and it aborts when both have ended.
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
   malloc_trim(0);
 #endif
 }
