@@ -341,7 +341,7 @@ class ModelBenchmark {
     Report::Progress(Label(weights, "memory"));
     Daemon daemon = Must(Daemon::StartWithKernelCache(BesideThisProgram("webnnd")));
     // The second finds its kernels cached.
-    for (const char* what : {"worker's peak resident memory", "the same, kernels cached"}) {
+    for (const char* what : {"worker's peak resident memory", "its peak, kernels cached"}) {
       MeasurePeak(weights, what, daemon);
       if (!daemon.AwaitKernels()) break;
     }
@@ -360,7 +360,7 @@ class ModelBenchmark {
     double needed = WeightBytesPerToken(model_.config, weights) +
                     run.capacity() * CacheBytesPerPosition(model_.config) + 64 * kMiB;
     report_.Add(Label(weights, what), "MiB", {peak / kMiB});
-    report_.Add(Label(weights, "its share of weights + caches + 64 MiB"), "ratio", {peak / needed});
+    report_.Add(Label(weights, "the same / (weights + caches + 64 MiB)"), "ratio", {peak / needed});
   }
 
   void AddRung(const std::string& label, const DecodeRun& run, const std::vector<double>& figures) {
