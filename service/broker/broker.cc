@@ -36,7 +36,7 @@ using fault::Kind;
 // Pause in accepting, or in receiving from a worker, when it fails: the socket stays readable.
 constexpr int64_t kPauseMs = 100;
 // How long a spare lives at least, however often the image of kernels changes.
-constexpr int64_t kReplaceSpareMs = 2000;
+constexpr int64_t kReplaceSpareMs = 1000;
 // More than may be ready at once by default, so that all that waits is seen before the time is.
 constexpr size_t kEventsMax = 1024;
 // What a worker sends at most between one ping and the next, so that its answer is seen at once.
