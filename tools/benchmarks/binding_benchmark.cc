@@ -26,6 +26,8 @@ constexpr int kDispatches = 200;
 // What is compared takes turns, of a few milliseconds each: lavapipe's threads settle to one rhythm
 // or another for seconds, in which a kernel takes half as long again.
 constexpr int kTurns = 20;
+// Longer ones where each side has threads of its own, which sleep meanwhile.
+constexpr int kLongTurns = 4;
 constexpr int kPairsPerRound = 5;
 
 // A chain of kernels, each of which waits for the one before, bound once.
@@ -170,9 +172,9 @@ void MeasureBindings(int rounds, Report& report) {
       with_few += few.SecondsPerDispatch(kDispatches / kTurns) / kTurns;
       with_many += many.SecondsPerDispatch(kDispatches / kTurns) / kTurns;
     }
-    for (int turn = 0; turn < kTurns; ++turn) {
-      round_trip += tiny.SecondsPerRoundTrip(kDispatches / kTurns) / kTurns;
-      bare += executor.SecondsPerRoundTrip(kDispatches / kTurns) / kTurns;
+    for (int turn = 0; turn < kLongTurns; ++turn) {
+      round_trip += tiny.SecondsPerRoundTrip(kDispatches / kLongTurns) / kLongTurns;
+      bare += executor.SecondsPerRoundTrip(kDispatches / kLongTurns) / kLongTurns;
     }
     figures[0].push_back(with_few * 1e6);
     figures[1].push_back(with_many * 1e6);
