@@ -127,6 +127,7 @@ constexpr SyscallRule kStrictRules[] = {
         Allow("sched_getaffinity", "the number of cores, for threads that the driver starts late")),
     Rare(Deny("sched_setaffinity", EPERM, "lavapipe pins threads that it starts late, and copes")),
     Rare(Deny("sched_setscheduler", EPERM, "Mesa lowers the priority of such threads, and copes")),
+    Rare(Deny("setpriority", EPERM, "as sched_setscheduler: threads that write to Mesa's cache")),
     Rare(Allow("getcpu", "per-core caches in the driver, where the vDSO falls back")),
     Rare(Allow("gettid", "abort() and raise()")),
     Rare(Allow("getpid", "abort() and raise()")),
