@@ -149,8 +149,7 @@ bool KernelCache::OnCompilerEnd(int64_t now_ms) {
   const bool exited = Reap(*compiler_, info) && info.si_code == CLD_EXITED;
   const int status = info.si_status;
   compiler_.reset();
-  const bool was_suspect = suspects_ > 0;
-  if (was_suspect) --suspects_;
+  if (suspects_ > 0) --suspects_;
   bool is_new = exited && status == kWorkerDone;
   if (is_new &&
       SYS_CALL(Kind::kFile, renameat(handle_.get(), kNewImage, handle_.get(), kImage)) != 0) {

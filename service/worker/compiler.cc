@@ -27,11 +27,6 @@ void GiveWay() {
   if (group.valid()) (void)!write(group.get(), kNiceness.data(), kNiceness.size());
 }
 
-Result<std::string> ValueOf(std::span<const std::string> arguments, size_t at) {
-  INVALID_IF(at + 1 >= arguments.size(), "the option needs a value ({})", arguments[at]);
-  return arguments[at + 1];
-}
-
 }  // namespace
 
 std::vector<std::string> ToArguments(const CompilerOptions& options) {

@@ -10,12 +10,12 @@ namespace {
 // Adapters of one machine, and features of one adapter: more than any has.
 constexpr size_t kRepeatsMax = 64;
 
+}  // namespace
+
 Result<std::string> ValueOf(std::span<const std::string> arguments, size_t at) {
   INVALID_IF(at + 1 >= arguments.size(), "the option needs a value ({})", arguments[at]);
   return arguments[at + 1];
 }
-
-}  // namespace
 
 Result<uint32_t> ParseNumber(std::string_view option, std::string_view text, uint32_t max) {
   uint32_t value = 0;

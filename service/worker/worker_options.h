@@ -47,6 +47,9 @@ std::vector<std::string> ToArguments(const WorkerOptions& options);
 Result<WorkerOptions> ParseWorkerOptions(std::span<const std::string> arguments,
                                          bool with_control = true);
 
+// The value of the option at arguments[at].
+Result<std::string> ValueOf(std::span<const std::string> arguments, size_t at);
+
 // A whole number in `text`, at most `max`. `option` is named in the error.
 Result<uint32_t> ParseNumber(std::string_view option, std::string_view text, uint32_t max);
 
