@@ -10,6 +10,7 @@
 #include "service/passes/depthwise_convolution.h"
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/shallow_convolution.h"
 #include "service/passes/transposed_convolution.h"
 #include "service/passes/window.h"
 
@@ -107,8 +108,11 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
 Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
                                                        const LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
-  if (!convolution.transposed) return MakeWindowProduct(convolution, node, builder);
   std::optional<FilterProduct> found;
+  if (!convolution.transposed) {
+    if (!IsShallow(convolution)) found = MakeWindowProduct(convolution, node, builder);
+    return found;
+  }
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
     found = FilterProduct{std::move(columns->product), 0};
   }
@@ -117,6 +121,10 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
 
 Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
+  if (IsShallow(convolution)) {
+    AddShallowCall(convolution, node, builder);
+    return {};
+  }
   if (auto found = MakeWindowProduct(convolution, node, builder)) {
     return AddWindowProductCalls(convolution, std::move(found->product), builder);
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "service/passes/lower_conv.h"
 #include "tests/support/kernel_runner.h"
 
 namespace webnnd::service {
@@ -377,20 +378,92 @@ TEST(LowerConv2d, WindowsInLines_MatchReference) {
   ExpectConvolves(attributes, kHalf, {1, 29, 24, 17}, {36, 29, 3, 3}, true, 51);
 }
 
-// Steps that only fill up a block must not meet them.
-TEST(LowerConv2d, InfinitiesBehindLines_StayWhereTheyAre) {
-  constexpr size_t kImage = size_t{3} * 128 * 128;
-  Values pixels(2 * kImage, 1);
-  std::fill(pixels.begin() + kImage, pixels.end(), std::numeric_limits<long double>::infinity());
-  HostTensor input = HostTensor::Create(kFloat, {2, 3, 128, 128}, pixels);
-  HostTensor filter = HostTensor::Create(kFloat, {32, 3, 3, 3}, Values(32 * 3 * 9, 1));
-  Conv2dAttributes attributes{.padding = List{0, 1, 0, 1}, .strides = List{2, 2}};
-  Values result = RunOne(OperatorKind::kConv2d, {input, filter, std::nullopt}, attributes).Values();
-  for (size_t i = 0; i < result.size(); ++i) {
-    const bool is_second = i >= result.size() / 2;
-    ASSERT_EQ(std::isinf(result[i]), is_second) << "element " << i;
-    ASSERT_FALSE(std::isnan(result[i])) << "element " << i;
+// Steps that only fill up a block, and runs that reach into other rows, must not meet them.
+TEST(LowerConv2d, InfinitiesElsewhere_StayWhereTheyAre) {
+  for (uint32_t channels : {3u, 5u}) {
+    const Shape shape = {2, channels, 128, 128};
+    Values pixels(CountOf(shape), 1);
+    std::fill(pixels.begin() + pixels.size() / 2, pixels.end(),
+              std::numeric_limits<long double>::infinity());
+    HostTensor input = HostTensor::Create(kFloat, shape, pixels);
+    HostTensor filter = HostTensor::Create(kFloat, {32, channels, 3, 3}, {1});
+    Conv2dAttributes attributes{.padding = List{0, 1, 0, 1}, .strides = List{2, 2}};
+    Values result =
+        RunOne(OperatorKind::kConv2d, {input, filter, std::nullopt}, attributes).Values();
+    for (size_t i = 0; i < result.size(); ++i) {
+      const bool is_second = i >= result.size() / 2;
+      ASSERT_EQ(std::isinf(result[i]), is_second) << "element " << i;
+      ASSERT_FALSE(std::isnan(result[i])) << "element " << i;
+    }
   }
+}
+
+// Short sums, in every layout, of images of any size around the blocks.
+TEST(LowerConv2d, ShallowSums_MatchReference) {
+  Conv2dAttributes attributes{.padding = List{1, 0, 1, 3}, .strides = List{2, 2}, .groups = 3};
+  ExpectConvolves(attributes, kHalf, {1, 6, 24, 29}, {12, 2, 3, 3}, true, 60);
+  attributes.filter_layout = Conv2dFilterOperandLayout::kHwio;
+  ExpectConvolves(attributes, kFloat, {2, 6, 23, 22}, {24, 2, 3, 3}, false, 61);
+  attributes = {.padding = List{0, 2, 5, 1}};
+  ExpectConvolves(attributes, kFloat, {2, 1, 17, 18}, {8, 1, 2, 5}, true, 62);
+  attributes = {.padding = List{1, 1, 1, 1},
+                .strides = List{1, 2},
+                .input_layout = InputOperandLayout::kNhwc};
+  for (uint32_t layout = 0; layout < 4; ++layout) {
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(layout);
+    ExpectConvolves(attributes, layout == 2 ? kHalf : kFloat, {2, 3, 13, 26 + layout},
+                    {12, 3, 2, 3}, layout % 2 == 0, 63 + layout);
+  }
+}
+
+// The first kernel of a conv2d; images as NCHW, the filter as OIHW by meaning.
+shaders::ShaderId FirstKernelOf(const Conv2dAttributes& attributes, const Shape& input,
+                                const Shape& filter, const Shape& result) {
+  Graph graph;
+  const InputOperandLayout layout = attributes.input_layout;
+  for (const Shape& shape :
+       {ImageShape(layout, input), FilterShape(OrderOf(attributes.filter_layout), filter),
+        ImageShape(layout, result)}) {
+    auto descriptor = webidl::OperandDescriptor::Create(kFloat, shape);
+    CHECK(descriptor.ok());
+    graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
+  }
+  Node node;
+  node.kind = OperatorKind::kConv2d;
+  node.attributes = attributes;
+  node.operands = {0, 1, kNoValue};
+  node.results = {2};
+  LoweringBuilder builder(graph);
+  Status status = LowerConv2d(node, builder);
+  CHECK(status.ok());
+  return builder.calls()[0].shader;
+}
+
+TEST(LowerConv2d, ShallowKernel_TakesShortSumsOnly) {
+  const auto shallow = shaders::ShaderId::kShallowConv2d;
+  Conv2dAttributes plain;
+  EXPECT_EQ(FirstKernelOf(plain, {1, 3, 34, 34}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
+  for (uint32_t layout = 0; layout < 8; ++layout) {
+    Conv2dAttributes attributes{.strides = List{2, 2},
+                                .input_layout = static_cast<InputOperandLayout>(layout / 4)};
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(layout % 4);
+    EXPECT_EQ(FirstKernelOf(attributes, {1, 3, 33, 33}, {32, 3, 3, 3}, {1, 32, 16, 16}), shallow);
+  }
+  Conv2dAttributes groups{.groups = 2};
+  EXPECT_EQ(FirstKernelOf(groups, {1, 4, 34, 34}, {8, 2, 3, 3}, {1, 8, 32, 32}), shallow);
+  groups.input_layout = InputOperandLayout::kNhwc;
+  EXPECT_NE(FirstKernelOf(groups, {1, 4, 34, 34}, {8, 2, 3, 3}, {1, 8, 32, 32}), shallow);
+  // Too many steps, too few; channels, or columns, that are no multiple of four; few
+  // results.
+  EXPECT_NE(FirstKernelOf(plain, {1, 5, 34, 34}, {32, 5, 3, 3}, {1, 32, 32, 32}), shallow);
+  EXPECT_NE(FirstKernelOf(plain, {1, 1, 33, 33}, {32, 1, 2, 2}, {1, 32, 32, 32}), shallow);
+  EXPECT_NE(FirstKernelOf(plain, {1, 3, 34, 34}, {30, 3, 3, 3}, {1, 30, 32, 32}), shallow);
+  EXPECT_NE(FirstKernelOf(plain, {1, 3, 34, 33}, {32, 3, 3, 3}, {1, 32, 32, 31}), shallow);
+  EXPECT_NE(FirstKernelOf(plain, {1, 3, 9, 10}, {32, 3, 3, 3}, {1, 32, 7, 8}), shallow);
+  Conv2dAttributes dilated{.dilations = List{1, 2}};
+  EXPECT_NE(FirstKernelOf(dilated, {1, 3, 34, 36}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
+  Conv2dAttributes far{.strides = List{1, 3}};
+  EXPECT_NE(FirstKernelOf(far, {1, 3, 34, 96}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
 }
 
 // More elements than the invocations of a CPU device take at once.

@@ -140,6 +140,7 @@ void AddMultiplyAdds(Cases& cases) {
   }
   cases.push_back(Conv2d({"conv2d 3x3 64->64 at 56", 64, 64, 56, 3, 1, false, false, kFloat16}));
   cases.push_back(Conv2d({"conv2d 3x3/2 3->32 at 224", 3, 32, 224, 3, 2}));
+  cases.push_back(Conv2d({"conv2d 3x3/2 3->32 at 224", 3, 32, 224, 3, 2, false, true}));
   cases.push_back(Conv2d({"conv2d 7x7/2 3->64 at 224", 3, 64, 224, 7, 2}));
   cases.push_back(ConvTranspose2d("convTranspose2d 2x2/2 64->64 at 28", 64, 28, 2, 2));
   cases.push_back(ConvTranspose2d("convTranspose2d 4x4/2 64->64 at 28", 64, 28, 4, 2));
