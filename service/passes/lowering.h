@@ -31,6 +31,7 @@ struct LoweredCall {
   uint64_t invocations = 0;
   uint64_t workgroups = 0;
   uint64_t cost = 0;
+  uint32_t cost_per_turn = 1;
   std::string label;
 };
 

@@ -244,7 +244,7 @@ class Planner {
     CHECK(call.parameters.size() <= kParametersPerCallMax);
     compiled_.plan.calls.push_back({call.shader, std::move(call.specialization), std::move(buffers),
                                     std::move(call.parameters), call.invocations, call.workgroups,
-                                    false, call.cost, std::move(call.label)});
+                                    false, call.cost, call.cost_per_turn, std::move(call.label)});
   }
 
   Status CopyOutput(const Placement::Copy& copy) {

@@ -118,8 +118,8 @@ void AddShallowCall(const Convolution& convolution, const Node& node, LoweringBu
   AppendAxis(convolution.width, call.parameters);
   AppendActivation(activation, call.parameters);
   call.invocations = convolution.groups * units;
-  // Multiply-adds by fours: sums are unrolled, and that fast.
-  call.cost = call.invocations * kRows * convolution.output_channels * steps;
+  call.cost = call.invocations * kRows * 4 * convolution.output_channels * steps;
+  call.cost_per_turn = 8;
   builder.AddCall(std::move(call));
 }
 

@@ -180,6 +180,8 @@ LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBui
   AppendActivation(product.activation, call.parameters);
   call.workgroups = CountTiles(product);
   call.cost = CountMultiplyAdds(product);
+  // At least; more would keep fewer workgroups than balance the load.
+  call.cost_per_turn = 8;
   return call;
 }
 

@@ -52,6 +52,9 @@ struct KernelCall {
   bool barrier_before = false;
   // Multiply-adds or bytes moved, whichever is more: for splitting submissions.
   uint64_t cost = 0;
+  // What an iteration of an invocation's loops does of it, at least: kernels that do much in each
+  // get by with fewer workgroups (DeviceProfile::invocation_cost_max).
+  uint32_t cost_per_turn = 1;
   // The operator it comes from, for traces and errors.
   std::string label;
   friend bool operator==(const KernelCall&, const KernelCall&) = default;

@@ -258,8 +258,8 @@ uint32_t BindingImpl::CountWorkgroups(const KernelCall& call) const {
   const uint64_t wanted = call.workgroups != 0
                               ? call.workgroups
                               : DivideRoundingUp<uint64_t>(call.invocations, profile.local_size);
-  const uint64_t by_cost =
-      DivideRoundingUp(call.cost, profile.invocation_cost_max * profile.local_size);
+  const uint64_t by_cost = DivideRoundingUp(call.cost / call.cost_per_turn,
+                                            profile.invocation_cost_max * profile.local_size);
   const uint64_t limit = std::max<uint64_t>(profile.workgroups_max, by_cost);
   return static_cast<uint32_t>(std::min({wanted, limit, device_max}));
 }
