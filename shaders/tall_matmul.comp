@@ -17,7 +17,8 @@
 // of b along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
 // dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
 // result); 13, 14 strides of the result along m and n; 15, for matrices, columns of tiles whose b stays in
-// caches while one panel after the other goes over them. Specialisation constants: 1 data type of b;
+// caches while one panel after the other goes over them; uvec4 24, where results are blocks, the width of
+// the image that b is, as divisor. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
 // residual; 9 the activation (epilogue.glsl).
@@ -44,11 +45,14 @@ layout(constant_id = 8) const uint kHasResidual = 0u;
 #define C_OF_ROW 2u
 #define C_OF_COLUMN 3u
 
-// Four at once from a multiple of 4 on, along n or along m; two halves of a word along n; one by one.
+// Four at once from a multiple of 4 on, along n or along m; two halves of a word along n; one by one; or
+// as blocks of an image: rows 4 * i to 4 * i + 3 are the 2 x 2 elements that each pixel gives to channel i,
+// c is that channel's, and the stride along m that of a channel.
 #define STORES_ONE 0u
 #define STORES_PAIRS 1u
 #define STORES_FOUR_ALONG_N 2u
 #define STORES_FOUR_ALONG_M 3u
+#define STORES_BLOCKS 4u
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -260,6 +264,30 @@ void StoreAlongM(Tile tile, Sums sums) {
   }
 }
 
+const uint kWidthOfBlocks = 24u;
+
+// Four neighbouring columns are pixels of one line.
+void StoreBlocks(Tile tile, Sums sums) {
+  uint n = tile.first_column;
+  uvec3 width = P4(kWidthOfBlocks).xyz;
+  uint line = Divide(n, width);
+  uint place = tile.result_offset + 4u * line * width.x + 2u * (n - line * width.x);
+  [[unroll]] for (uint s = 0u; s < 8u; ++s) {
+    uint m = RowOfSum(tile, s);
+    vec4 c = vec4(0.0);
+    if (kC != C_NONE) c = vec4(LOAD(4, kResultType, tile.c_offset + min(m, P(1) - 1u) / 4u * P(8)));
+    if (m < P(1) && n < P(2)) {
+      [[unroll]] for (uint y = 0u; y < 2u; ++y) {
+        vec4 left = sums.of[16u * y + s][0];
+        vec4 right = sums.of[16u * y + 8u + s][0];
+        uint e = place + m / 4u * P(13) + 2u * y * width.x;
+        StoreFour(e, vec4(left.x, right.x, left.y, right.y) + c);
+        StoreFour(e + 4u, vec4(left.z, right.z, left.w, right.w) + c);
+      }
+    }
+  }
+}
+
 void ComputeTile(Tile tile) {
   Sums sums = ZeroSums();
   if (SUBGROUP_SIZE >= kBlock) {
@@ -269,6 +297,8 @@ void ComputeTile(Tile tile) {
   }
   if (kStores == STORES_FOUR_ALONG_M) {
     StoreAlongM(tile, sums);
+  } else if (kStores == STORES_BLOCKS) {
+    StoreBlocks(tile, sums);
   } else {
     StoreAlongN(tile, sums);
   }

@@ -132,6 +132,7 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
                              product.depth);
   }
   if (IsTall(product)) return AddTallProductCalls(product, builder);
+  CHECK(product.block_width == 0);
   Load a_loads = ChooseLoadOfA(product);
   Load b_loads = ChooseLoadOfB(product);
   webidl::OperandDataType type = builder.descriptor(product.result).data_type();

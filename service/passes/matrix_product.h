@@ -49,6 +49,10 @@ struct Product {
   std::vector<StridedDimension> batch;  // Strides of a, b, c and the result.
   std::optional<ImageColumns> image;
   std::optional<Activation> activation;
+  // Where not 0, the width of the image whose pixels the columns are: each group of four rows is
+  // what they give to the 2 x 2 elements of a channel of the result. c is then one element for each
+  // channel, and result_strides.row the distance of channels. Only for products that are tall.
+  uint32_t block_width = 0;
 };
 
 uint32_t CountMatrices(const Product& product);

@@ -27,7 +27,7 @@ constexpr uint64_t kPanelBytesMax = uint64_t{32} << 20;
 
 // What tall_matmul.comp adds (C_...) and how it stores (STORES_...).
 enum class Addend : uint32_t { kNone, kElements, kOfRow, kOfColumn };
-enum class Store : uint32_t { kOne, kPairs, kFourAlongN, kFourAlongM };
+enum class Store : uint32_t { kOne, kPairs, kFourAlongN, kFourAlongM, kBlocks };
 
 uint32_t PanelDepth(const Product& product) {
   return DivideRoundingUp(product.depth, kBlock) * kBlock;
@@ -107,6 +107,7 @@ Addend ChooseAddend(const Product& product) {
 }
 
 Store ChooseStore(const Product& product, OperandDataType type) {
+  if (product.block_width != 0) return Store::kBlocks;
   const MatrixStrides& strides = product.result_strides;
   bool by_four = true;
   for (const StridedDimension& dimension : product.batch) {
@@ -177,6 +178,11 @@ LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBui
                      GroupColumns(product)};
   AppendDimensions(product.batch, call.parameters);
   if (product.image) AppendImage(*product.image, call.parameters);
+  if (product.block_width != 0) {
+    constexpr size_t kWidthOfBlocks = 24;  // Of tall_matmul.comp, in uvec4.
+    call.parameters.resize(4 * kWidthOfBlocks);
+    AppendDivisor(product.block_width, call.parameters);
+  }
   AppendActivation(product.activation, call.parameters);
   call.workgroups = CountTiles(product);
   call.cost = CountMultiplyAdds(product);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -112,6 +113,32 @@ void AddColumnsToImageCall(const Convolution& convolution, const ColumnsProduct&
   builder.AddCall(std::move(call));
 }
 
+// Whether one kernel call stores what the product gives where it belongs: two by two taps that do
+// not overlap, side by side in the filter as in the result.
+bool StoresBlocks(const Convolution& convolution, const ColumnsProduct& columns) {
+  for (const Axis& axis : {convolution.height, convolution.width}) {
+    if (axis.window != 2 || axis.stride != 2 || axis.dilation != 1 || axis.padding != 0 ||
+        axis.output != 2 * axis.input) {
+      return false;
+    }
+  }
+  return convolution.layout == InputOperandLayout::kNchw && convolution.width.input % 4 == 0 &&
+         columns.channel_rows == 4 && columns.row_rows == 2 && columns.tap_rows == 1 &&
+         IsTall(columns.product);
+}
+
+// From a product for columns_to_image.comp.
+Product MakeBlocksProduct(const Convolution& convolution, Product product, const Node& node) {
+  product.c = node.operands[2];
+  product.c_strides = {1, 0};
+  product.residual = ResidualOf(node);
+  product.activation = ActivationOf(node);
+  product.result = node.results[0];
+  product.result_strides = {4 * product.columns, 1};
+  product.block_width = convolution.width.input;
+  return product;
+}
+
 }  // namespace
 
 std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution, const Node& node,
@@ -156,9 +183,9 @@ std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution,
   product.result_strides = {product.columns, 1};
   const uint32_t matrix = product.rows * product.columns;
   StridedDimension batch{sizes.batch, {0, strides.batch, 0, convolution.groups * matrix}};
-  StridedDimension groups{
-      convolution.groups,
-      {convolution.filter_group, convolution.input_channels * strides.channel, 0, matrix}};
+  StridedDimension groups{convolution.groups,
+                          {convolution.filter_group, convolution.input_channels * strides.channel,
+                           convolution.output_channels, matrix}};
   product.batch = Coalesce(std::array{batch, groups});
   // The columns are float32, which only this kernel makes of float16.
   if (input.data_type() == webidl::OperandDataType::kFloat16 && !IsTall(product)) {
@@ -169,6 +196,10 @@ std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution,
 
 Status AddColumnsCalls(const Convolution& convolution, ColumnsProduct columns, const Node& node,
                        LoweringBuilder& builder) {
+  if (StoresBlocks(convolution, columns)) {
+    return AddProductCall(MakeBlocksProduct(convolution, std::move(columns.product), node),
+                          builder);
+  }
   const uint32_t shape[] = {NarrowCast<uint32_t>(columns.elements)};
   ASSIGN_OR_RETURN(auto descriptor,
                    OperandDescriptor::Create(webidl::OperandDataType::kFloat32, shape));

@@ -1,4 +1,4 @@
-// Transposed convolutions as a product, whose columns are then summed to an image.
+// Transposed convolutions as a product, whose columns are then summed to an image, or stored as one.
 #ifndef WEBNND_SERVICE_PASSES_TRANSPOSED_CONVOLUTION_H_
 #define WEBNND_SERVICE_PASSES_TRANSPOSED_CONVOLUTION_H_
 

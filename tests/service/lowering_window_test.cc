@@ -416,9 +416,11 @@ TEST(LowerConv2d, ShallowSums_MatchReference) {
   }
 }
 
-// The first kernel of a conv2d; images as NCHW, the filter as OIHW by meaning.
-shaders::ShaderId FirstKernelOf(const Conv2dAttributes& attributes, const Shape& input,
-                                const Shape& filter, const Shape& result) {
+// What a convolution runs last; images as NCHW, the filter as OIHW by meaning.
+template <typename Attributes>
+shaders::ShaderId LastKernelOf(const Attributes& attributes, const Shape& input,
+                               const Shape& filter, const Shape& result) {
+  constexpr bool kTransposed = std::is_same_v<Attributes, ConvTranspose2dAttributes>;
   Graph graph;
   const InputOperandLayout layout = attributes.input_layout;
   for (const Shape& shape :
@@ -429,41 +431,41 @@ shaders::ShaderId FirstKernelOf(const Conv2dAttributes& attributes, const Shape&
     graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
   }
   Node node;
-  node.kind = OperatorKind::kConv2d;
+  node.kind = kTransposed ? OperatorKind::kConvTranspose2d : OperatorKind::kConv2d;
   node.attributes = attributes;
   node.operands = {0, 1, kNoValue};
   node.results = {2};
   LoweringBuilder builder(graph);
-  Status status = LowerConv2d(node, builder);
+  Status status = kTransposed ? LowerConvTranspose2d(node, builder) : LowerConv2d(node, builder);
   CHECK(status.ok());
-  return builder.calls()[0].shader;
+  return builder.calls().back().shader;
 }
 
 TEST(LowerConv2d, ShallowKernel_TakesShortSumsOnly) {
   const auto shallow = shaders::ShaderId::kShallowConv2d;
   Conv2dAttributes plain;
-  EXPECT_EQ(FirstKernelOf(plain, {1, 3, 34, 34}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
+  EXPECT_EQ(LastKernelOf(plain, {1, 3, 34, 34}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
   for (uint32_t layout = 0; layout < 8; ++layout) {
     Conv2dAttributes attributes{.strides = List{2, 2},
                                 .input_layout = static_cast<InputOperandLayout>(layout / 4)};
     attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(layout % 4);
-    EXPECT_EQ(FirstKernelOf(attributes, {1, 3, 33, 33}, {32, 3, 3, 3}, {1, 32, 16, 16}), shallow);
+    EXPECT_EQ(LastKernelOf(attributes, {1, 3, 33, 33}, {32, 3, 3, 3}, {1, 32, 16, 16}), shallow);
   }
   Conv2dAttributes groups{.groups = 2};
-  EXPECT_EQ(FirstKernelOf(groups, {1, 4, 34, 34}, {8, 2, 3, 3}, {1, 8, 32, 32}), shallow);
+  EXPECT_EQ(LastKernelOf(groups, {1, 4, 34, 34}, {8, 2, 3, 3}, {1, 8, 32, 32}), shallow);
   groups.input_layout = InputOperandLayout::kNhwc;
-  EXPECT_NE(FirstKernelOf(groups, {1, 4, 34, 34}, {8, 2, 3, 3}, {1, 8, 32, 32}), shallow);
+  EXPECT_NE(LastKernelOf(groups, {1, 4, 34, 34}, {8, 2, 3, 3}, {1, 8, 32, 32}), shallow);
   // Too many steps, too few; channels, or columns, that are no multiple of four; few
   // results.
-  EXPECT_NE(FirstKernelOf(plain, {1, 5, 34, 34}, {32, 5, 3, 3}, {1, 32, 32, 32}), shallow);
-  EXPECT_NE(FirstKernelOf(plain, {1, 1, 33, 33}, {32, 1, 2, 2}, {1, 32, 32, 32}), shallow);
-  EXPECT_NE(FirstKernelOf(plain, {1, 3, 34, 34}, {30, 3, 3, 3}, {1, 30, 32, 32}), shallow);
-  EXPECT_NE(FirstKernelOf(plain, {1, 3, 34, 33}, {32, 3, 3, 3}, {1, 32, 32, 31}), shallow);
-  EXPECT_NE(FirstKernelOf(plain, {1, 3, 9, 10}, {32, 3, 3, 3}, {1, 32, 7, 8}), shallow);
+  EXPECT_NE(LastKernelOf(plain, {1, 5, 34, 34}, {32, 5, 3, 3}, {1, 32, 32, 32}), shallow);
+  EXPECT_NE(LastKernelOf(plain, {1, 1, 33, 33}, {32, 1, 2, 2}, {1, 32, 32, 32}), shallow);
+  EXPECT_NE(LastKernelOf(plain, {1, 3, 34, 34}, {30, 3, 3, 3}, {1, 30, 32, 32}), shallow);
+  EXPECT_NE(LastKernelOf(plain, {1, 3, 34, 33}, {32, 3, 3, 3}, {1, 32, 32, 31}), shallow);
+  EXPECT_NE(LastKernelOf(plain, {1, 3, 9, 10}, {32, 3, 3, 3}, {1, 32, 7, 8}), shallow);
   Conv2dAttributes dilated{.dilations = List{1, 2}};
-  EXPECT_NE(FirstKernelOf(dilated, {1, 3, 34, 36}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
+  EXPECT_NE(LastKernelOf(dilated, {1, 3, 34, 36}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
   Conv2dAttributes far{.strides = List{1, 3}};
-  EXPECT_NE(FirstKernelOf(far, {1, 3, 34, 96}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
+  EXPECT_NE(LastKernelOf(far, {1, 3, 34, 96}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
 }
 
 // More elements than the invocations of a CPU device take at once.
@@ -587,6 +589,40 @@ TEST(LowerConvTranspose2d, Strips_MatchReference) {
   }
   ConvTranspose2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 2}};
   ExpectConvolves(attributes, kHalf, {1, 32, 20, 20}, {40, 32, 4, 4}, true, 1);
+}
+
+// Two by two taps that do not overlap, and such that nearly are.
+TEST(LowerConvTranspose2d, Blocks_MatchReference) {
+  for (uint32_t layout = 0; layout < 3; ++layout) {
+    ConvTranspose2dAttributes attributes{.strides = List{2, 2}, .groups = 1 + layout % 2};
+    attributes.filter_layout = static_cast<ConvTranspose2dFilterOperandLayout>(layout);
+    ExpectConvolves(attributes, kFloat, {2, 32, 24, 12}, {61, 32, 2, 2}, layout == 1, 10 + layout);
+  }
+  ConvTranspose2dAttributes attributes{.strides = List{2, 2}, .groups = 2};
+  ExpectConvolves(attributes, kFloat, {2, 70, 24, 20}, {31, 70, 2, 2}, true, 14);
+  ExpectConvolves(attributes, kHalf, {1, 64, 25, 20}, {32, 64, 2, 2}, true, 15);
+  ExpectConvolves(attributes, kFloat, {1, 64, 25, 22}, {32, 64, 2, 2}, true, 16);
+  attributes.output_padding = List{1, 0};
+  ExpectConvolves(attributes, kFloat, {1, 64, 25, 20}, {32, 64, 2, 2}, false, 17);
+}
+
+TEST(LowerConvTranspose2d, Blocks_NeedNoSecondKernel) {
+  const auto sums = shaders::ShaderId::kColumnsToImage;
+  const Shape input = {1, 64, 28, 28};
+  const Shape filter = {64, 64, 2, 2};
+  const Shape result = {1, 64, 56, 56};
+  ConvTranspose2dAttributes attributes{.strides = List{2, 2}};
+  EXPECT_EQ(LastKernelOf(attributes, input, filter, result), shaders::ShaderId::kMatmulShallowTile);
+  // Taps further apart, an image of another width, other layouts.
+  attributes.dilations = List{1, 2};
+  EXPECT_EQ(LastKernelOf(attributes, input, filter, {1, 64, 56, 57}), sums);
+  attributes.dilations.reset();
+  EXPECT_EQ(LastKernelOf(attributes, {1, 64, 28, 26}, filter, {1, 64, 56, 52}), sums);
+  EXPECT_EQ(LastKernelOf(attributes, input, filter, {1, 64, 57, 56}), sums);
+  attributes.filter_layout = ConvTranspose2dFilterOperandLayout::kHwoi;
+  EXPECT_EQ(LastKernelOf(attributes, input, filter, result), sums);
+  attributes = {.strides = List{2, 2}, .input_layout = InputOperandLayout::kNhwc};
+  EXPECT_EQ(LastKernelOf(attributes, input, filter, result), sums);
 }
 
 // More taps on an element than the kernel has code for, and a step that it cannot square.
