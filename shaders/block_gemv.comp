@@ -13,7 +13,7 @@
 // [rows / 64, blocks in a row, 8, 8], every eighth row in the last dimension: all of an
 // invocation's rows with a load or two.
 //
-// Rows of w come by tiles of eight (service/graph/row_tiles.h), or one after the other.
+// Rows of w come by tiles of 32 (service/graph/row_tiles.h), or one after the other.
 //
 // Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; 3 epsilon; from
 // uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend
@@ -259,10 +259,10 @@ BlockScales LoadScales(uint first_matrix, uint block, Rows rows) {
 bool IsTiled(uint matrix) { return (kTiledWeights & (1u << matrix)) != 0u; }
 
 // From one load of a row to its next.
-uint LoadStride(uint matrix) { return IsTiled(matrix) ? 8u : 1u; }
+uint LoadStride(uint matrix) { return IsTiled(matrix) ? 32u : 1u; }
 
 uint FirstLoad(uint matrix, uint row, uint loads) {
-  return IsTiled(matrix) ? (row >> 3) * loads * 8u + (row & 7u) : row * loads;
+  return IsTiled(matrix) ? (row >> 5) * loads * 32u + (row & 31u) : row * loads;
 }
 
 // Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Loops over blocks

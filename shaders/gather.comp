@@ -27,7 +27,7 @@ uint SourceOf(uint e) {
   uint outer = Divide(row, indices);
   uint index = LOAD_INDEX(2, kIndexType, row - outer * indices.x, axis);
   const uint within = e - row * inner.x;
-  if (kTiled != 0u) return ((index >> 3) * inner.x + within) * 8u + (index & 7u);
+  if (kTiled != 0u) return ((index >> 5) * inner.x + within) * 32u + (index & 31u);
   return (outer * axis + index) * inner.x + within;
 }
 

@@ -10,7 +10,7 @@ namespace webnnd::service {
 namespace {
 
 // A tile is in the host's memory while it is turned: 1 MiB at most.
-constexpr uint32_t kLoadsMax = 8192;
+constexpr uint32_t kLoadsMax = 2048;
 
 }  // namespace
 

@@ -99,7 +99,7 @@ class DynamicShapesTest : public ServiceTest {
 // Weights of 4 bits lie by tiles (service/graph/row_tiles.h), and nobody can put them in order
 // before sizes are known.
 TEST_F(DynamicShapesTest, WeightsOfFourBits_AreReadInTheirOrder) {
-  const Shape shape = {16, 2, 32};
+  const Shape shape = {32, 2, 32};
   std::vector<std::byte> codes(Count(shape) / 2);
   for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i * 37 + i / 16);
   auto code = [&](size_t i) { return static_cast<int>(codes[i / 2]) >> (i % 2 * 4) & 15; };
@@ -109,21 +109,21 @@ TEST_F(DynamicShapesTest, WeightsOfFourBits_AreReadInTheirOrder) {
   Operand scale = *builder_->Constant(kFloat, {1, 1, 1}, std::as_bytes(std::span(one)));
   Operand zero_point = *builder_->Constant(OperandDataType::kUint4, {1, 1, 1}, {&zero, 1});
   Operand decoded = *builder_->DequantizeLinear(weights, scale, zero_point);
-  Operand matrix = *builder_->Reshape(decoded, {16u, 64u});
+  Operand matrix = *builder_->Reshape(decoded, {32u, 64u});
   Operand x = Input("x", {seq_, 1u, 64u});
   auto graph = Build({{"y", *builder_->Add(x, matrix)}});
   ASSERT_NE(graph, nullptr);
-  auto in = MakeTensor({seq_, 1u, 64u}), out = MakeTensor({seq_, 16u, 64u});
+  auto in = MakeTensor({seq_, 1u, 64u}), out = MakeTensor({seq_, 32u, 64u});
   for (uint32_t seq : {1u, 3u}) {
     ASSERT_TRUE(in->Resize({seq, 1, 64}).ok());
-    ASSERT_TRUE(out->Resize({seq, 16, 64}).ok());
+    ASSERT_TRUE(out->Resize({seq, 32, 64}).ok());
     const Floats values = Ramp({seq, 1, 64}, 1);
     Write(*in, values);
     ASSERT_TRUE(context_->Dispatch(*graph, {{"x", in}}, {{"y", out}}).ok());
     const Floats sums = Read(*out);
-    ASSERT_EQ(sums.size(), seq * 1024);
+    ASSERT_EQ(sums.size(), seq * 2048);
     for (size_t i = 0; i < sums.size(); ++i) {
-      ASSERT_EQ(sums[i], values[i / 1024 * 64 + i % 64] + static_cast<float>(code(i % 1024))) << i;
+      ASSERT_EQ(sums[i], values[i / 2048 * 64 + i % 64] + static_cast<float>(code(i % 2048))) << i;
     }
   }
 }

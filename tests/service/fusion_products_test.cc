@@ -95,7 +95,7 @@ TEST_F(Fusion, ProductsOfBlocksThatShareRows_AreOneKernel) {
     ExpectKernels(1, [&](Net& net) {
       Operand x = net.In(kFloat, {rows, 96});
       net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32)));
-      net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 32));
+      net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 32, 32));
       net.Out(AddBias(net, AddBlockMatmul(net, x, OperandDataType::kUint4, 9, 32)));
     });
   }
@@ -104,9 +104,9 @@ TEST_F(Fusion, ProductsOfBlocksThatShareRows_AreOneKernel) {
 TEST_F(Fusion, ProductsOfUnlikeBlocks_AreNotGrouped) {
   ExpectKernels(3, [&](Net& net) {
     Operand x = net.In(kFloat, {1, 128});
-    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 32));
-    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 8, 64));
-    net.Out(AddBlockMatmul(net, x, OperandDataType::kInt4, 8, 32));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 32, 32));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, 32, 64));
+    net.Out(AddBlockMatmul(net, x, OperandDataType::kInt4, 32, 32));
   });
 }
 
@@ -124,8 +124,9 @@ TEST_F(Fusion, GatedProducts_AreOneKernel) {
     for (uint32_t rows : {1u, 3u}) {
       ExpectKernels(1, [&](Net& net) {
         Operand x = net.In(type, {rows, 96});
-        Operand gate = AddBlockMatmul(net, x, OperandDataType::kUint4, 40, 32);
-        net.Out(Gate(net, gate, AddBlockMatmul(net, x, OperandDataType::kUint4, 40, 32)));
+        const uint32_t columns = rows == 1 ? 96 : 40;  // By tiles of rows, and not.
+        Operand gate = AddBlockMatmul(net, x, OperandDataType::kUint4, columns, 32);
+        net.Out(Gate(net, gate, AddBlockMatmul(net, x, OperandDataType::kUint4, columns, 32)));
       });
     }
   }

@@ -8,7 +8,7 @@
 namespace webnnd::service::fusion_test {
 namespace {
 
-constexpr uint32_t kRows = 24;
+constexpr uint32_t kRows = 64;
 constexpr uint32_t kBlocks = 3;
 constexpr uint32_t kBlock = 32;
 
@@ -58,7 +58,7 @@ TEST_F(TiledWeights, OperatorThatReadsAll_SeesItsOrder) {
 }
 
 TEST_F(TiledWeights, LookUp_TakesRows) {
-  const std::vector<long double> ids = {23, 0, 9, 8, 17};
+  const std::vector<long double> ids = {63, 0, 9, 32, 17};
   Expect(
       [&](Net& net) {
         Operand rows = net.Integers({5}, ids);

@@ -26,7 +26,7 @@ class UntileConstantsTest : public testing::Test {
         {*OperandDescriptor::Create(type, shape), index, nullptr, tiled_loads});
     return Add(Value::Kind::kConstant, type, shape, index);
   }
-  ValueId AddWeights(const Shape& shape = {16, 3, 32}) {
+  ValueId AddWeights(const Shape& shape = {64, 3, 32}) {
     return AddConstant(OperandDataType::kUint4, shape, 3);
   }
   ValueId AddResult(OperandDataType type, const Shape& shape) {
@@ -38,9 +38,9 @@ class UntileConstantsTest : public testing::Test {
     node.kind = OperatorKind::kMatmul;
     node.macro = BlockMatmul{};
     node.operands = {Add(Value::Kind::kInput, OperandDataType::kFloat32, {1, 96}), weights,
-                     AddConstant(OperandDataType::kFloat32, {16, 3, 1}),
-                     AddConstant(OperandDataType::kUint4, {16, 3, 1})};
-    node.results = {AddResult(OperandDataType::kFloat32, {1, 16})};
+                     AddConstant(OperandDataType::kFloat32, {64, 3, 1}),
+                     AddConstant(OperandDataType::kUint4, {64, 3, 1})};
+    node.results = {AddResult(OperandDataType::kFloat32, {1, 64})};
     graph_.nodes.push_back(std::move(node));
     return graph_.nodes.size() - 1;
   }
@@ -104,13 +104,13 @@ TEST_F(UntileConstantsTest, OtherReaders_ShareWhatIsPutInOrderOnce) {
   EXPECT_EQ(graph_.outputs[0].value, untiled);
   EXPECT_EQ(Constant(untiled).buffer, 100u);
   EXPECT_EQ(Constant(untiled).tiled_loads, 0u);
-  EXPECT_EQ(Constant(untiled).descriptor.shape(), (Shape{16, 3, 32}));
+  EXPECT_EQ(Constant(untiled).descriptor.shape(), (Shape{64, 3, 32}));
 }
 
 TEST_F(UntileConstantsTest, RowsOfAnotherLength_AreNoRowsOfTiles) {
-  // As a reshape of [16, 3, 32] that was folded.
-  AddGather(AddWeights({48, 1, 32}), 0);
-  AddGather(AddWeights({8, 6, 32}), 0);
+  // As a reshape of [64, 3, 32] that was folded.
+  AddGather(AddWeights({192, 1, 32}), 0);
+  AddGather(AddWeights({32, 6, 32}), 0);
   Untile(&evaluator_);
   ASSERT_EQ(evaluator_.asked.size(), 1u);
   EXPECT_EQ(evaluator_.asked[0].size(), 2u);
@@ -126,7 +126,7 @@ TEST_F(UntileConstantsTest, WithoutAnEvaluator_EachRunPutsItInOrder) {
   const ValueId by_tiles = graph_.nodes[0].operands[0];
   EXPECT_EQ(Constant(by_tiles).buffer, Constant(weights).buffer);
   EXPECT_EQ(Constant(by_tiles).tiled_loads, 0u);
-  EXPECT_EQ(Constant(by_tiles).descriptor.shape(), (Shape{2, 3, 8, 32}));
+  EXPECT_EQ(Constant(by_tiles).descriptor.shape(), (Shape{2, 3, 32, 32}));
   EXPECT_EQ(graph_.nodes[1].kind, OperatorKind::kReshape);
   for (size_t i : {2u, 3u}) {
     EXPECT_EQ(graph_.nodes[i].operands[0], graph_.nodes[1].results[0]);
