@@ -189,20 +189,20 @@ vec4 GetFour(SharedX x, uint shared_index, uint i) {
 // Signed weights and their zero points are moved up by half their range.
 const uint kMoved = kWeightType == kInt4 ? 0x88888888u : 0u;
 
-// Two chains of additions: the places of a word's halves.
+// Four chains of additions, which do not wait for each other: even and odd places of a word's halves.
 float AddProducts(uvec4 weights, vec4 x[kSharers]) {
-  float sum = 0.0;
-  float upper_sum = 0.0;
+  vec4 sums = vec4(0.0);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     uint lower = weights[i] ^ kMoved;
     uint upper = lower >> 16;
     [[unroll]] for (uint j = 0u; j < 4u; ++j) {
       const uint mask = 15u << (4u * j);
-      sum = fma(float(int(lower & mask)), x[2u * i][j], sum);
-      upper_sum = fma(float(int(upper & mask)), x[2u * i + 1u][j], upper_sum);
+      const uint chain = 2u * (j & 1u);
+      sums[chain] = fma(float(int(lower & mask)), x[2u * i][j], sums[chain]);
+      sums[chain + 1u] = fma(float(int(upper & mask)), x[2u * i + 1u][j], sums[chain + 1u]);
     }
   }
-  return sum + upper_sum;
+  return (sums.x + sums.y) + (sums.z + sums.w);
 }
 
 // The rows of w of an invocation: their first blocks, their first loads, and their sums so far; the
@@ -265,18 +265,22 @@ uint FirstLoad(uint matrix, uint row, uint loads) {
   return IsTiled(matrix) ? (row >> 5) * loads * 32u + (row & 31u) : row * loads;
 }
 
-// Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Loops over blocks
-// around loops over what they have would keep more alive from turn to turn than loading scales
-// again costs.
+// Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Weights are loaded
+// before all else, so that as many of them as can be are on their way from memory at once. Loops
+// over blocks around loops over what they have would keep more alive from turn to turn than loading
+// scales again costs.
 void AddLoad(uint first_matrix, uint load, inout Rows rows) {
+  uvec4 weights[kRows];
+  [[unroll]] for (uint r = 0u; r < kRows; ++r) {
+    const uint matrix = MatrixOf(first_matrix, r);
+    weights[r] = LoadWeights(matrix, rows.loads[r] + load * LoadStride(matrix));
+  }
   SharedX shared_x = LoadX(rows.x + load);
   vec4 x[kSharers];
   [[unroll]] for (uint i = 0u; i < kSharers; ++i) x[i] = GetFour(shared_x, rows.x + load, i);
   const BlockScales block = LoadScales(first_matrix, load >> P(1), rows);
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
-    const uint matrix = MatrixOf(first_matrix, r);
-    uvec4 weights = LoadWeights(matrix, rows.loads[r] + load * LoadStride(matrix));
-    float products = AddProducts(weights, x);
+    float products = AddProducts(weights[r], x);
     float sum = fma(-block.zero_points[r], shared_x.sum, products);
     rows.sums[r] = fma(block.scales[r], sum, rows.sums[r]);
   }
