@@ -9,11 +9,12 @@
 // result are a multiple of four, and so are its columns where they lie together; taps are not dilated;
 // images whose channels come last are of one group.
 //
-// Parameters: 0 units of a group (blocks of rows and columns of all images); 1, 2 columns and rows of the result; 3 the last
-// element of the image divided by 4; from uvec4 1 on the divisors {fours in a line}, {blocks of rows};
-// 12 groups; uvec4 4 {strides of the image: batch, channel, row, column}; 5 {fours of the filter: from group to
-// group, from one that an invocation loads to the next, from four channels to the next; channels of the
-// result in a group}; from 6 on the height and from 9 on the width (window.glsl).
+// Parameters: 0 units of a group (blocks of rows and columns of all images); 1, 2 columns and rows
+// of the result; 3 the last element of the image divided by 4; from uvec4 1 on the divisors {fours
+// in a line}, {blocks of rows}; 12 groups; uvec4 4 {strides of the image: batch, channel, row,
+// column}; 5 {fours of the filter: from group to group, from one that an invocation loads to the
+// next, from four channels to the next; channels of the result in a group}; from 6 on the height
+// and from 9 on the width (window.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "subgroup.glsl"
