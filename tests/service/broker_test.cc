@@ -19,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -102,11 +103,11 @@ bool SharesTimeBetweenSessions() {
   return true;
 }
 
-// Ticks of processor time that the process has had.
+// Ticks of processor time that the process has had. Throws where there is no such process.
 int64_t ProcessorTicks(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text;
-  std::getline(file, text);
+  if (!std::getline(file, text)) throw std::runtime_error(fmt::format("no process {}", pid));
   // The name may hold spaces; the 14th and the 15th field are the time in user and kernel mode.
   std::istringstream fields(text.substr(text.rfind(')') + 2));
   for (int skipped = 0; skipped < 11; ++skipped) fields >> text;
