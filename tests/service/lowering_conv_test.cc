@@ -1,68 +1,24 @@
-// Convolutions and pooling against double loops over every tap.
+// Convolutions against double loops over every tap.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <random>
 
 #include "service/passes/lower_conv.h"
+#include "tests/service/image_reference.h"
 #include "tests/support/kernel_runner.h"
 
-namespace webnnd::service {
+namespace webnnd::service::image_test {
 namespace {
 
 using webidl::Conv2dAttributes;
 using webidl::Conv2dFilterOperandLayout;
 using webidl::ConvTranspose2dAttributes;
 using webidl::ConvTranspose2dFilterOperandLayout;
-using webidl::InputOperandLayout;
-using webidl::OperandDataType;
 using webidl::OperatorKind;
-using webidl::Pool2dAttributes;
-using webidl::RoundingType;
-using webidl::Shape;
-using Values = std::vector<long double>;
-using List = std::vector<uint32_t>;
-
-constexpr OperandDataType kFloat = OperandDataType::kFloat32;
-constexpr OperandDataType kHalf = OperandDataType::kFloat16;
-
-size_t CountOf(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
-}
-
-bool IsFloat(OperandDataType type) { return type == kFloat || type == kHalf; }
-bool IsUnsigned(OperandDataType type) {
-  return type == OperandDataType::kUint32 || type == OperandDataType::kUint64 ||
-         type == OperandDataType::kUint8;
-}
-
-HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(-2, 2);
-  std::uniform_int_distribution<int> integer(IsUnsigned(type) ? 0 : -100, 100);
-  Values values(CountOf(shape));
-  for (long double& value : values) value = IsFloat(type) ? real(random) : integer(random);
-  return HostTensor::Create(type, shape, values);
-}
-
-// Where {batch, channel, row, column} is in an image of this shape.
-size_t ImageIndex(const Shape& shape, InputOperandLayout layout, std::array<int64_t, 4> at) {
-  if (layout == InputOperandLayout::kNhwc) at = {at[0], at[2], at[3], at[1]};
-  return ((at[0] * shape[1] + at[1]) * shape[2] + at[2]) * shape[3] + at[3];
-}
-Shape ImageShape(InputOperandLayout layout, const Shape& nchw) {
-  if (layout == InputOperandLayout::kNchw) return nchw;
-  return {nchw[0], nchw[2], nchw[3], nchw[1]};
-}
-Shape ToNchw(InputOperandLayout layout, const Shape& shape) {
-  if (layout == InputOperandLayout::kNchw) return shape;
-  return {shape[0], shape[3], shape[1], shape[2]};
-}
 
 // Dimension d of a stored filter is dimension order[d] of {output, input, row,
 // column}.
@@ -96,25 +52,6 @@ size_t FilterIndex(const Shape& shape, const Order& order, const std::array<int6
   size_t index = 0;
   for (size_t d = 0; d < 4; ++d) index = index * shape[d] + at[order[d]];
   return index;
-}
-
-// A result and the sum of its terms' magnitudes, to which errors are relative.
-struct Expected {
-  Values values;
-  Values magnitudes;
-};
-
-void ExpectNear(const Expected& expected, const HostTensor& actual) {
-  OperandDataType type = actual.descriptor.data_type();
-  Values values = actual.Values();
-  ASSERT_EQ(values.size(), expected.values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    long double want = RoundTo(type, expected.values[i]);
-    if (std::fabs(want - values[i]) <= 3e-7L * expected.magnitudes[i]) continue;
-    ASSERT_LE(UlpDistance(type, want, values[i]), IsFloat(type) ? 2 : 0)
-        << "element " << i << ": want " << static_cast<double>(want) << ", got "
-        << static_cast<double>(values[i]);
-  }
 }
 
 // The draft's convolution; transposed, each element of the input is spread over
@@ -202,10 +139,6 @@ void ExpectConvolves(const Attributes& attributes, OperandDataType type, const S
   SCOPED_TRACE("input " + input.descriptor.ToString() + " filter " + filter.descriptor.ToString() +
                " result " + result.descriptor.ToString() + " seed " + std::to_string(seed));
   ExpectNear(Convolve(attributes, input, filter, bias, result.descriptor.shape()), result);
-}
-
-uint32_t Pick(std::mt19937& random, uint32_t least, uint32_t greatest) {
-  return std::uniform_int_distribution<uint32_t>(least, greatest)(random);
 }
 
 TEST(LowerConv2d, RandomOptions_MatchReference) {
@@ -638,174 +571,5 @@ TEST(LowerConvTranspose2d, OnePixel_SpreadsOverTheFilter) {
   ExpectConvolves(attributes, kFloat, {1, 2, 1, 1}, {3, 2, 3, 4}, true, 10);
 }
 
-// --- Pooling
-// -------------------------------------------------------------------------------------
-
-Expected Pool(OperatorKind kind, const Pool2dAttributes& attributes, const HostTensor& input,
-              const Shape& result) {
-  InputOperandLayout layout = attributes.layout;
-  Shape in = ToNchw(layout, input.descriptor.shape());
-  Shape out = ToNchw(layout, result);
-  List window = attributes.window_dimensions.value_or(List{in[2], in[3]});
-  List padding = attributes.padding.value_or(List{0, 0, 0, 0});
-  List strides = attributes.strides.value_or(List{1, 1});
-  List dilations = attributes.dilations.value_or(List{1, 1});
-  Values x = input.Values();
-  Expected expected{Values(CountOf(out)), Values(CountOf(out))};
-  for (int64_t p = 0; p < int64_t{out[0]} * out[1]; ++p) {
-    for (int64_t q = 0; q < int64_t{out[2]} * out[3]; ++q) {
-      Values taps;
-      for (int64_t k = 0; k < int64_t{window[0]} * window[1]; ++k) {
-        int64_t y = q / out[3] * strides[0] + k / window[1] * dilations[0] - padding[0];
-        int64_t z = q % out[3] * strides[1] + k % window[1] * dilations[1] - padding[2];
-        if (y < 0 || z < 0 || y >= in[2] || z >= in[3]) continue;
-        taps.push_back(
-            x[ImageIndex(input.descriptor.shape(), layout, {p / out[1], p % out[1], y, z})]);
-      }
-      size_t to = ImageIndex(result, layout, {p / out[1], p % out[1], q / out[3], q % out[3]});
-      long double& value = expected.values[to];
-      if (kind == OperatorKind::kMaxPool2d) {
-        value = -std::numeric_limits<long double>::infinity();
-        for (long double tap : taps) value = std::max(value, tap);
-        continue;
-      }
-      for (long double tap : taps) {
-        value += kind == OperatorKind::kL2Pool2d ? tap * tap : tap / taps.size();
-        expected.magnitudes[to] += std::fabs(tap) / taps.size();
-      }
-      if (kind == OperatorKind::kL2Pool2d) value = std::sqrt(value);
-    }
-  }
-  return expected;
-}
-
-void ExpectPools(OperatorKind kind, const Pool2dAttributes& attributes, OperandDataType type,
-                 const Shape& input_shape, uint32_t seed) {
-  HostTensor input = RandomTensor(type, ImageShape(attributes.layout, input_shape), seed);
-  HostTensor result = RunOne(kind, {input}, attributes);
-  SCOPED_TRACE(std::string(webidl::OperatorName(kind)) + " input " + input.descriptor.ToString() +
-               " result " + result.descriptor.ToString() + " seed " + std::to_string(seed));
-  ExpectNear(Pool(kind, attributes, input, result.descriptor.shape()), result);
-}
-
-constexpr OperatorKind kPools[] = {OperatorKind::kAveragePool2d, OperatorKind::kL2Pool2d,
-                                   OperatorKind::kMaxPool2d};
-
-TEST(LowerPool2d, RandomOptions_MatchReference) {
-  std::mt19937 random(3);
-  for (uint32_t turn = 0; turn < 48; ++turn) {
-    Pool2dAttributes attributes;
-    attributes.layout = static_cast<InputOperandLayout>(turn % 2);
-    List window = {Pick(random, 2, 3), Pick(random, 2, 4)};
-    attributes.window_dimensions = window;
-    attributes.output_shape_rounding = turn % 3 == 0 ? RoundingType::kCeil : RoundingType::kFloor;
-    if (turn % 4 != 0)
-      attributes.padding =
-          List{Pick(random, 0, 1), Pick(random, 0, 1), Pick(random, 0, 1), Pick(random, 0, 1)};
-    if (turn % 5 != 0) attributes.strides = List{Pick(random, 1, 2), Pick(random, 1, 2)};
-    if (turn % 7 != 0) attributes.dilations = List{Pick(random, 1, 3), Pick(random, 1, 2)};
-    Shape input = {Pick(random, 1, 2), Pick(random, 1, 5), Pick(random, 8, 11),
-                   Pick(random, 8, 11)};
-    ExpectPools(kPools[turn / 2 % 3], attributes, turn % 5 < 2 ? kHalf : kFloat, input, turn);
-  }
-}
-
-// Lines of whole quads, from which four windows at once are taken: with and without padding, that
-// begins and ends anywhere in a quad, and results that are whole quads or not.
-TEST(LowerPool2d, FoursOfWindows_MatchReference) {
-  std::mt19937 random(7);
-  for (uint32_t turn = 0; turn < 24; ++turn) {
-    Pool2dAttributes attributes;
-    attributes.window_dimensions = List{Pick(random, 1, 4), Pick(random, 2, 4)};
-    attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 4)};
-    attributes.dilations = List{Pick(random, 1, 2), 1};
-    if (turn % 4 != 0) {
-      attributes.padding =
-          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 6), Pick(random, 0, 6)};
-    }
-    const uint32_t columns = 4 * Pick(random, 2, 9);
-    ExpectPools(kPools[turn % 3], attributes, kFloat,
-                {Pick(random, 1, 2), Pick(random, 1, 3), Pick(random, 8, 11), columns}, turn);
-  }
-  for (OperandDataType type : {OperandDataType::kInt32, OperandDataType::kUint32}) {
-    Pool2dAttributes attributes{.window_dimensions = List{2, 3}, .strides = List{2, 2}};
-    ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 6, 20}, 90);
-    attributes.padding = List{1, 1, 1, 1};
-    ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 6, 16}, 91);
-  }
-}
-
-TEST(LowerPool2d, ManyTaps_MatchReference) {
-  for (OperatorKind kind : kPools) {
-    for (OperandDataType type : {kFloat, kHalf}) {
-      for (const List& window : {List{5, 5}, List{3, 9}, List{4, 4}}) {
-        Pool2dAttributes attributes{
-            .window_dimensions = window, .padding = List{2, 1, 1, 2}, .strides = List{2, 1}};
-        ExpectPools(kind, attributes, type, {2, 3, 11, 12}, window[1]);
-      }
-    }
-  }
-}
-
-TEST(LowerPool2d, MaximumOfEveryType_MatchesReference) {
-  for (OperandDataType type :
-       {OperandDataType::kInt32, OperandDataType::kUint32, OperandDataType::kInt64,
-        OperandDataType::kUint64, OperandDataType::kInt8, OperandDataType::kUint8}) {
-    for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
-      Pool2dAttributes attributes{
-          .window_dimensions = List{3, 2}, .padding = List{1, 1, 0, 1}, .layout = layout};
-      ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 5, 7}, 20);
-      ExpectPools(OperatorKind::kMaxPool2d, Pool2dAttributes{.layout = layout}, type, {1, 3, 5, 7},
-                  21);
-    }
-  }
-}
-
-TEST(LowerPool2d, WholeImages_MatchReference) {
-  for (OperatorKind kind : kPools) {
-    for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
-      Pool2dAttributes attributes{.layout = layout};
-      ExpectPools(kind, attributes, kFloat, {2, 5, 13, 11}, 22);
-      ExpectPools(kind, attributes, kHalf, {1, 3, 13, 11}, 23);
-      // A window that is larger than the image covers it from its only
-      // position.
-      attributes.window_dimensions = List{8, 9};
-      attributes.padding = List{1, 1, 2, 2};
-      ExpectPools(kind, attributes, kFloat, {2, 3, 6, 5}, 24);
-    }
-    ExpectPools(kind, Pool2dAttributes{}, kFloat, {1, 1, 600, 500}, 25);
-  }
-}
-
-TEST(LowerPool2d, NanAndPadding) {
-  long double nan = std::numeric_limits<long double>::quiet_NaN();
-  HostTensor input = HostTensor::Create(kFloat, {1, 1, 2, 2}, {1, nan, -3, -4});
-  Pool2dAttributes attributes{.window_dimensions = List{1, 1}, .padding = List{0, 0, 1, 0}};
-  Values values = RunOne(OperatorKind::kMaxPool2d, {input}, attributes).Values();
-  ASSERT_EQ(values.size(), 6u);
-  EXPECT_EQ(values[0], -std::numeric_limits<long double>::infinity());
-  EXPECT_EQ(values[1], 1);
-  EXPECT_TRUE(std::isnan(values[2]));
-  EXPECT_EQ(values[5], -4);
-  values = RunOne(OperatorKind::kAveragePool2d, {input}, attributes).Values();
-  EXPECT_EQ(values[0], 0);
-  EXPECT_EQ(values[4], -3);
-}
-
-TEST(LowerPool2d, WindowBeyondTheLoops_IsRefused) {
-  Pool2dAttributes attributes{.window_dimensions = List{999, 1000}};
-  auto result =
-      RunNode(OperatorKind::kMaxPool2d, {RandomTensor(kFloat, {1, 1, 1000, 1000}, 26)}, attributes);
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().cause(), Cause::kNotSupported);
-}
-
-TEST(LowerPool2d, IntegerAverage_IsRefused) {
-  EXPECT_FALSE(RunNode(OperatorKind::kAveragePool2d,
-                       {RandomTensor(OperandDataType::kInt32, {1, 1, 2, 2}, 27)},
-                       Pool2dAttributes{})
-                   .ok());
-}
-
 }  // namespace
-}  // namespace webnnd::service
+}  // namespace webnnd::service::image_test
