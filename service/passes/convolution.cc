@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -96,6 +97,16 @@ Result<Convolution> MakeConvolution(const Node& node, const LoweringBuilder& bui
     TRY(NormalizeAxis(width, width.output));
   }
   return convolution;
+}
+
+std::vector<LoweredBuffer> ConvolutionBuffers(const Node& node) {
+  const ValueId image = node.operands[0];
+  auto or_image = [image](ValueId value) { return value != kNoValue ? value : image; };
+  return {{image, false},
+          {node.operands[1], false},
+          {node.results[0], true},
+          {or_image(node.operands[2]), false},
+          {or_image(ResidualOf(node)), false}};
 }
 
 }  // namespace webnnd::service

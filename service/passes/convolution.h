@@ -3,6 +3,7 @@
 #define WEBNND_SERVICE_PASSES_CONVOLUTION_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 #include "service/passes/lowering.h"
@@ -30,6 +31,10 @@ struct Convolution {
 
 // Of a conv2d or convTranspose2d. NotSupported where the padded image is longer than kernels index.
 Result<Convolution> MakeConvolution(const Node& node, const LoweringBuilder& builder);
+
+// Slots 1 to 5 of the kernels that take a convolution whole: image, filter, result, bias and
+// residual. They are declared whatever there is, so the image is bound for what is not there.
+std::vector<LoweredBuffer> ConvolutionBuffers(const Node& node);
 
 }  // namespace webnnd::service
 

@@ -98,12 +98,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                          channels_last ? convolution.filter_group == 1 : taps_together,
                          residual != kNoValue,
                          ActivationConstant(activation)};
-  // The module declares all slots, so something must be bound there.
-  call.buffers = {{node.operands[0], false},
-                  {node.operands[1], false},
-                  {node.results[0], true},
-                  {has_bias ? node.operands[2] : node.operands[0], false},
-                  {residual != kNoValue ? residual : node.operands[0], false}};
+  call.buffers = ConvolutionBuffers(node);
   call.parameters = {NarrowCast<uint32_t>(units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
   AppendDivisor(fours, call.parameters);

@@ -78,12 +78,7 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
                          is_shallow,
                          residual != kNoValue,
                          ActivationConstant(activation)};
-  // The module declares all slots, so something must be bound there.
-  call.buffers = {{node.operands[0], false},
-                  {node.operands[1], false},
-                  {node.results[0], true},
-                  {has_bias ? node.operands[2] : node.operands[0], false},
-                  {residual != kNoValue ? residual : node.operands[0], false}};
+  call.buffers = ConvolutionBuffers(node);
   call.parameters = {NarrowCast<uint32_t>(unit_count), static_cast<uint32_t>(units.size()),
                      convolution.input_channels, 0};
   AppendDivisor(convolution.output_channels, call.parameters);
