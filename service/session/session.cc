@@ -1,15 +1,24 @@
 #include "service/session/session.h"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <cerrno>
+#include <span>
 #include <utility>
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "ipc/codec.h"
 
 namespace webnnd::service {
+namespace {
+
+// A round trip of a small graph; two wake-ups of a processor that sleeps.
+constexpr uint64_t kLookNs = 100'000;
+
+}  // namespace
 
 Result<std::unique_ptr<Session>> Session::Create(std::unique_ptr<ipc::Channel> channel,
                                                  SessionOptions options) {
@@ -74,7 +83,7 @@ bool Session::Step(const PolledSource& extra, int timeout_ms) {
       {channel_->read_descriptor(), static_cast<short>(reads ? POLLIN : 0), 0},
       {sends ? channel_->write_descriptor() : -1, POLLOUT, 0},
   };
-  if (poll(polled, std::size(polled), timeout_ms) < 0) {
+  if (Wait(polled, timeout_ms) < 0) {
     if (errno == EINTR) return true;
     LogError("{}", ErrnoError("poll").message());
     return false;
@@ -85,6 +94,19 @@ bool Session::Step(const PolledSource& extra, int timeout_ms) {
   if (polled[2].revents != 0 && (!reads || !ReadFromClient())) return false;
   // The same of a channel that has a descriptor for each way.
   return (polled[3].revents & (POLLERR | POLLHUP)) == 0;
+}
+
+int Session::Wait(std::span<pollfd> polled, int timeout_ms) {
+  if (timeout_ms == 0) return poll(polled.data(), polled.size(), 0);
+  const uint64_t begin_ns = MonotonicNs();
+  int ready = 0;
+  while (looks_ && ready == 0 && MonotonicNs() - begin_ns < kLookNs) {
+    ready = poll(polled.data(), polled.size(), 0);
+    if (ready == 0) sched_yield();
+  }
+  if (ready == 0) ready = poll(polled.data(), polled.size(), timeout_ms);
+  looks_ = MonotonicNs() - begin_ns < kLookNs;
+  return ready;
 }
 
 bool Session::ReadFromClient() {

@@ -3,10 +3,13 @@
 #ifndef WEBNND_SERVICE_SESSION_SESSION_H_
 #define WEBNND_SERVICE_SESSION_SESSION_H_
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +69,9 @@ class Session {
   Session(std::unique_ptr<ipc::Channel> channel, std::unique_ptr<Outbox> outbox,
           SessionOptions options);
 
+  // poll(), which looks for a while before it sleeps where the wait before it was a short one: a
+  // client that asks, reads and asks again is spared a wake-up each time. Others pay nothing.
+  int Wait(std::span<pollfd> polled, int timeout_ms);
   // Handles whole frames that have come, until work is saturated. false: the session ends.
   bool HandleFrames();
   bool ReadFromClient();
@@ -116,6 +122,7 @@ class Session {
   const std::shared_ptr<Budget> graph_host_bytes_;
   SessionMetrics metrics_;
   TimelineRunner timeline_;
+  bool looks_ = false;
 };
 
 }  // namespace webnnd::service

@@ -1,9 +1,13 @@
 // Payloads, destinations, poisoning, quotas and back-pressure.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include "base/limits.h"
 #include "ipc/shared_memory.h"
@@ -313,6 +317,24 @@ TEST_F(SessionDataTest, ClientThatDoesNotReadAndVanishes_LeavesNothing) {
       break;
     }
   }
+}
+
+// After short waits the session looks for the next message before it sleeps: not for long.
+TEST_F(SessionDataTest, ClientThatPauses_CostsNoTime) {
+  using std::chrono::milliseconds;
+  auto processor_time = [] {
+    timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  Handle tensor = peer().MakeTensor();
+  peer().Write(tensor, {1, 2, 3, 4});
+  for (int i = 0; i < 200; ++i)
+    ASSERT_EQ(peer().ReadFloats(tensor), (std::vector<float>{1, 2, 3, 4}));
+  std::this_thread::sleep_for(milliseconds(50));  // What the driver has begun ends.
+  const auto before = processor_time();
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_LT(processor_time() - before, milliseconds(100));
 }
 
 }  // namespace
