@@ -372,7 +372,8 @@ TEST(Daemon, SocketFromTheServiceManager_IsServed) {
   const pid_t daemon = fork();
   if (daemon == 0) {
     // As systemd does it: the process that executes the daemon is the one that is named.
-    if (dup2(listener.get(), 3) != 3) _exit(126);
+    // It may have that number, and then keeps its flags.
+    if (dup2(listener.get(), 3) != 3 || fcntl(3, F_SETFD, 0) != 0) _exit(126);
     setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
     setenv("LISTEN_FDS", "1", 1);
     execl(std::getenv("WEBNND"), "webnnd", "serve", "--stats-socket", (path + ".stats").c_str(),
