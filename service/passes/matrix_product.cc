@@ -26,12 +26,12 @@ uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
          DivideRoundingUp(product.columns, kernel.columns);
 }
 
-Kernel ChooseKernel(const Product& product, Load b_loads) {
+Kernel ChooseKernel(const Product& product, LoadPattern b_loads) {
   if (product.image) return {ShaderId::kConv2dTile, 8, 4};
   if (product.rows > 1) return {ShaderId::kMatmulTile, 8, 4};
   // Where columns are contiguous, reading more of each row spares memory latency.
   constexpr uint32_t kWideColumnsMin = 1024;
-  if (b_loads != Load::kFourAlongK && product.columns >= kWideColumnsMin) {
+  if (b_loads != LoadPattern::kFourAlongK && product.columns >= kWideColumnsMin) {
     return {ShaderId::kMatmulWideRow, 1, 16};
   }
   return {ShaderId::kMatmulRow, 1, 4};
@@ -40,14 +40,16 @@ Kernel ChooseKernel(const Product& product, Load b_loads) {
 // How elements load that lie `along_k` and `across` from each other, `depth` and `width` of them.
 // `matrix_strides` are the distances between matrices. Every run of four elements from a multiple
 // of 4 on must be one aligned load.
-Load ChooseLoad(uint32_t along_k, uint32_t across, uint32_t depth, uint32_t width,
-                std::span<const uint32_t> matrix_strides) {
+LoadPattern ChooseLoad(uint32_t along_k, uint32_t across, uint32_t depth, uint32_t width,
+                       std::span<const uint32_t> matrix_strides) {
   for (uint32_t stride : matrix_strides) {
-    if (stride % 4 != 0) return Load::kOne;
+    if (stride % 4 != 0) return LoadPattern::kOne;
   }
-  if (across == 1 && width % 4 == 0 && (along_k % 4 == 0 || depth == 1)) return Load::kFourAcross;
-  if (along_k == 1 && depth % 4 == 0 && (across % 4 == 0 || width == 1)) return Load::kFourAlongK;
-  return Load::kOne;
+  if (across == 1 && width % 4 == 0 && (along_k % 4 == 0 || depth == 1))
+    return LoadPattern::kFourAcross;
+  if (along_k == 1 && depth % 4 == 0 && (across % 4 == 0 || width == 1))
+    return LoadPattern::kFourAlongK;
+  return LoadPattern::kOne;
 }
 
 // The distances between the matrices of a (operand 0) or b (1).
@@ -99,12 +101,12 @@ uint64_t CountMultiplyAdds(const Product& product) {
   return uint64_t{CountMatrices(product)} * product.rows * product.columns * product.depth;
 }
 
-Load ChooseLoadOfA(const Product& product) {
+LoadPattern ChooseLoadOfA(const Product& product) {
   return ChooseLoad(product.a_strides.column, product.a_strides.row, product.depth, product.rows,
                     DistancesOf(product, 0));
 }
 
-Load ChooseLoadOfB(const Product& product) {
+LoadPattern ChooseLoadOfB(const Product& product) {
   if (product.image) return product.image->loads;
   return ChooseLoad(product.b_strides.row, product.b_strides.column, product.depth, product.columns,
                     DistancesOf(product, 1));
@@ -133,8 +135,8 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   }
   if (IsTall(product)) return AddTallProductCalls(product, builder);
   CHECK(product.block_width == 0);
-  Load a_loads = ChooseLoadOfA(product);
-  Load b_loads = ChooseLoadOfB(product);
+  LoadPattern a_loads = ChooseLoadOfA(product);
+  LoadPattern b_loads = ChooseLoadOfB(product);
   webidl::OperandDataType type = builder.descriptor(product.result).data_type();
   if (IsGemv(product, type)) {
     AddGemvCall(MakeGemv(product), builder);

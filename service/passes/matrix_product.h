@@ -20,12 +20,12 @@ struct MatrixStrides {
 };
 
 // How a kernel loads an operand: LOADS_... of shaders/product_loads.glsl.
-enum class Load : uint32_t { kOne, kFourAlongK, kFourAcross, kPanels, kLines };
+enum class LoadPattern : uint32_t { kOne, kFourAlongK, kFourAcross, kPanels, kLines };
 
 // The windows of an image in place of b.
 struct ImageColumns {
   bool channels_last = false;  // How k counts.
-  Load loads = Load::kOne;
+  LoadPattern loads = LoadPattern::kOne;
   std::vector<uint32_t> parameters;  // As shaders/image_columns.glsl reads them.
 };
 
@@ -57,8 +57,8 @@ struct Product {
 
 uint32_t CountMatrices(const Product& product);
 uint64_t CountMultiplyAdds(const Product& product);
-Load ChooseLoadOfA(const Product& product);
-Load ChooseLoadOfB(const Product& product);
+LoadPattern ChooseLoadOfA(const Product& product);
+LoadPattern ChooseLoadOfB(const Product& product);
 // Whether two float16 results along n, from an even n on, share no word with others.
 bool StoresPairs(const Product& product, webidl::OperandDataType type);
 // Appends what shaders/image_columns.glsl reads, at its place behind the other parameters.

@@ -70,7 +70,7 @@ bool PacksB(const Product& product) {
   constexpr uint32_t kRowsMin = 512;
   constexpr uint32_t kRowsMinByOne = 64;
   if (product.image || !PanelsFit(product, 1)) return false;
-  return product.rows >= (ChooseLoadOfB(product) == Load::kOne ? kRowsMinByOne : kRowsMin);
+  return product.rows >= (ChooseLoadOfB(product) == LoadPattern::kOne ? kRowsMinByOne : kRowsMin);
 }
 
 // Distances in the panels take the place of those in the operand.
@@ -139,9 +139,10 @@ uint32_t GroupColumns(const Product& product) {
 }
 
 // a, and b where it loads so, are panels.
-LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBuilder& builder) {
+LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
+                         const LoweringBuilder& builder) {
   const OperandDataType type = builder.descriptor(product.result).data_type();
-  const bool has_rest = b_loads != Load::kPanels && product.depth % kBlock != 0;
+  const bool has_rest = b_loads != LoadPattern::kPanels && product.depth % kBlock != 0;
   const bool has_residual = product.residual != kNoValue;
   LoweredCall call;
   call.shader = ChooseKernel(product);
@@ -163,10 +164,10 @@ LoweredCall MakeTallCall(const Product& product, Load b_loads, const LoweringBui
   call.parameters = {CountMatrices(product),
                      product.rows,
                      product.columns,
-                     b_loads == Load::kPanels ? PanelDepth(product) : product.depth,
+                     b_loads == LoadPattern::kPanels ? PanelDepth(product) : product.depth,
                      PanelElements(product),
                      PanelElements(product),
-                     b_loads == Load::kPanels ? kPanelWidth : product.b_strides.row,
+                     b_loads == LoadPattern::kPanels ? kPanelWidth : product.b_strides.row,
                      product.b_strides.column,
                      product.c_strides.row,
                      product.c_strides.column,
@@ -251,11 +252,11 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
 
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
-  Load b_loads = ChooseLoadOfB(product);
+  LoadPattern b_loads = ChooseLoadOfB(product);
   TRY(Pack(packed, 0, builder));
   if (IsInPanels(product.b, builder) || PacksB(product)) {
     TRY(Pack(packed, 1, builder));
-    b_loads = Load::kPanels;
+    b_loads = LoadPattern::kPanels;
   }
   builder.AddCall(MakeTallCall(packed, b_loads, builder));
   return {};

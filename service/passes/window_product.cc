@@ -22,17 +22,17 @@ bool IsPointwise(const Axis& axis) {
 }
 
 // The best way to load windows that the layout allows.
-Load ChooseWindowLoad(const Convolution& convolution, bool channels_last, const Image& strides,
-                      uint64_t elements) {
+LoadPattern ChooseWindowLoad(const Convolution& convolution, bool channels_last,
+                             const Image& strides, uint64_t elements) {
   const Axis& width = convolution.width;
   if (channels_last && strides.channel == 1 && strides.column % 4 == 0 &&
       convolution.input_channels % 4 == 0) {
-    return Load::kFourAlongK;
+    return LoadPattern::kFourAlongK;
   }
   if (strides.column == 1 && width.stride == 1 && width.output % 4 == 0 && elements % 4 == 0) {
-    return Load::kFourAcross;
+    return LoadPattern::kFourAcross;
   }
-  return Load::kOne;
+  return LoadPattern::kOne;
 }
 
 // The windows of the image as columns of a matrix, see image_columns.glsl.
@@ -112,7 +112,7 @@ bool UsesLines(const Convolution& convolution, const Product& product,
   const Axis& width = convolution.width;
   if (!product.image || !IsTall(product) || convolution.layout != InputOperandLayout::kNchw ||
       (input.data_type() == webidl::OperandDataType::kFloat32 &&
-       product.image->loads == Load::kFourAcross) ||
+       product.image->loads == LoadPattern::kFourAcross) ||
       width.output % 4 != 0 || width.dilation != 1 || width.window > kLineTapsMax ||
       width.stride > kLineStepMax) {
     return false;
@@ -157,7 +157,7 @@ Status AddLines(const Convolution& convolution, Product& product, LoweringBuilde
   // Strides of a row, from tap to tap of it, and of a channel.
   const std::array strides = {row_stride, width.output, plane};
   std::copy(strides.begin(), strides.end(), product.image->parameters.begin() + 12);
-  product.image->loads = Load::kLines;
+  product.image->loads = LoadPattern::kLines;
   return {};
 }
 
