@@ -11,6 +11,9 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${ccache_settings} ${CCACHE_PROGRAM})
 endif()
 
+# What the driver compiles for one test it keeps for the next, and none of what is the user's.
+set(WEBNND_TEST_ENVIRONMENT "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/tests")
+
 # Links the many tests in a fifth of the time.
 find_program(MOLD_PROGRAM mold)
 
@@ -28,7 +31,7 @@ if(WEBNND_SANITIZERS)
   target_link_options(webnnd_options INTERFACE -fsanitize=${WEBNND_SANITIZERS})
   target_compile_definitions(webnnd_options INTERFACE WEBNND_SANITIZERS=1)
   set(suppressions ${CMAKE_SOURCE_DIR}/tests/support)
-  set(WEBNND_TEST_ENVIRONMENT
+  list(APPEND WEBNND_TEST_ENVIRONMENT
       "LSAN_OPTIONS=suppressions=${suppressions}/lsan.supp:print_suppressions=0"
       "TSAN_OPTIONS=suppressions=${suppressions}/tsan.supp:halt_on_error=1")
   if(WEBNND_SANITIZERS MATCHES "thread")
