@@ -61,8 +61,9 @@ if(WEBNND_FUZZERS)
 endif()
 
 # Headers that are not ours, parsed once for each set of options: half a second less for each source.
-# An include that is missing goes unnoticed then, so that only the presets release and front-door have
-# them; asan, which .ci/run builds, does without.
+# For tests of the service also those of its fixtures, which take as long again. An include that is
+# missing goes unnoticed then, so that only the presets release and front-door have them; asan, which
+# .ci/run builds, does without.
 if(WEBNND_PRECOMPILED_HEADERS)
   set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
       <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
@@ -70,7 +71,11 @@ if(WEBNND_PRECOMPILED_HEADERS)
   set(empty_source ${CMAKE_BINARY_DIR}/precompiled_headers.cc)
   file(WRITE ${empty_source}.new "")
   file(COPY_FILE ${empty_source}.new ${empty_source} ONLY_IF_DIFFERENT)
-  foreach(kind library program test)
+  set(kinds library program)
+  if(WEBNND_TESTS)
+    list(APPEND kinds test service_test)
+  endif()
+  foreach(kind IN LISTS kinds)
     add_library(webnnd_${kind}_headers OBJECT ${empty_source})
     target_link_libraries(webnnd_${kind}_headers PRIVATE webnnd_options fmt::fmt)
     target_precompile_headers(webnnd_${kind}_headers PRIVATE ${standard_headers})
@@ -81,14 +86,19 @@ if(WEBNND_PRECOMPILED_HEADERS)
   endforeach()
   if(WEBNND_TESTS)
     find_package(GTest REQUIRED)
-    target_link_libraries(webnnd_test_headers PRIVATE GTest::gtest_main GTest::gmock)
-    target_compile_options(webnnd_test_headers PRIVATE ${WEBNND_TEST_OPTIONS})
-    target_precompile_headers(webnnd_test_headers PRIVATE
-      <cmath> <filesystem> <fstream> <random> <set> <sstream> <gmock/gmock.h> <gtest/gtest.h>)
+    foreach(kind test service_test)
+      target_link_libraries(webnnd_${kind}_headers PRIVATE GTest::gtest_main GTest::gmock)
+      target_compile_options(webnnd_${kind}_headers PRIVATE ${WEBNND_TEST_OPTIONS})
+      target_precompile_headers(webnnd_${kind}_headers PRIVATE
+        <cmath> <filesystem> <fstream> <random> <set> <sstream> <gmock/gmock.h> <gtest/gtest.h>)
+    endforeach()
+    target_precompile_headers(webnnd_service_test_headers PRIVATE
+      ${CMAKE_SOURCE_DIR}/tests/support/kernel_runner.h
+      ${CMAKE_SOURCE_DIR}/tests/support/service_fixture.h)
   endif()
 endif()
 
-# webnnd_precompiled(TARGET library|program|test): the target reads the headers of its kind, whose
+# webnnd_precompiled(TARGET library|program|test|service_test): the target reads the headers of its kind, whose
 # options it has.
 function(webnnd_precompiled target kind)
   if(WEBNND_PRECOMPILED_HEADERS)
@@ -137,7 +147,11 @@ function(webnnd_test name)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
   # The code under test keeps its own options; the tests themselves should build quickly.
   target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
-  webnnd_precompiled(${target} test)
+  if("test_service" IN_LIST ARG_DEPENDS OR "test_kernel_runner" IN_LIST ARG_DEPENDS)
+    webnnd_precompiled(${target} service_test)
+  else()
+    webnnd_precompiled(${target} test)
+  endif()
   if(MOLD_PROGRAM)
     target_link_options(${target} PRIVATE -fuse-ld=mold)
   endif()
