@@ -134,12 +134,13 @@ add_custom_target(thread-tests)
 add_custom_target(coverage-tests)
 
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
-#             [WITHOUT feature ...]): a GoogleTest program registered with ctest under the name
+#             [WITHOUT feature ...] [WAITS]): a GoogleTest program registered with ctest under the name
 # FOLDER/UNIT, and once more for each device feature to do without (TestDeviceOptions), as
 # FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are left to .ci/run and
-# `tools/test --full`.
+# `tools/test --full`. What ctest counts (-j) are halves of a processor: a test takes two, and one
+# that WAITS most of the time takes one.
 function(webnnd_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})
   set(target ${target}_test)
   add_executable(${target} ${ARG_SOURCES})
@@ -181,7 +182,12 @@ function(webnnd_test name)
     set_tests_properties(${entry} PROPERTIES
       ENVIRONMENT "${environment};WEBNND_TEST_DISABLED_FEATURES=${feature}")
   endforeach()
-  set_tests_properties(${entries} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  set(processors 2)
+  if(ARG_WAITS)
+    set(processors 1)
+  endif()
+  set_tests_properties(${entries} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+                       PROCESSORS ${processors})
   list(REMOVE_ITEM entries ${name})
   if(entries)
     set_tests_properties(${entries} PROPERTIES LABELS "${ARG_LABELS};thorough")
