@@ -137,8 +137,9 @@ add_custom_target(coverage-tests)
 #             [WITHOUT feature ...] [WAITS]): a GoogleTest program registered with ctest under the name
 # FOLDER/UNIT, and once more for each device feature to do without (TestDeviceOptions), as
 # FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are left to .ci/run and
-# `tools/test --full`. What ctest counts (-j) are halves of a processor: a test takes two, and one
-# that WAITS most of the time takes one.
+# `tools/test --full`, where WEBNND_TEST_THOROUGH=1 does the same inside a test
+# (tests/support/sample.h). What ctest counts (-j) are halves of a processor: a test takes two, and
+# one that WAITS most of the time takes one.
 function(webnnd_test name)
   cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})

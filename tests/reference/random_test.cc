@@ -16,6 +16,7 @@
 #include "tests/reference/compare.h"
 #include "tests/reference/reference.h"
 #include "tests/support/kernel_runner.h"
+#include "tests/support/sample.h"
 #include "tests/support/service_fixture.h"
 #include "webidl/operator_table.h"
 
@@ -29,7 +30,7 @@ using webidl::OperatorKind;
 // Of the command line.
 uint64_t seed = 20261;
 int first_case = 0;
-int cases_per_operator = 12;
+int cases_per_operator = static_cast<int>(service::SampleOf(12, 3));
 // A hunt goes on until its time is over, whatever the number of cases. Else a run as short as its
 // cases allow stops early where the machine is slow.
 std::optional<double> hunt_seconds_per_operator;
@@ -281,7 +282,7 @@ class RandomChain : public service::ServiceTest {
 };
 
 TEST_F(RandomChain, Result_DependsOnNoPassAndNoCache) {
-  for (uint64_t i = 0; i < 12; ++i) {
+  for (uint64_t i = 0; i < service::SampleOf(12, 3); ++i) {
     SCOPED_TRACE(testing::Message() << "--seed " << seed << ", chain " << i);
     const uint64_t chain_seed = seed * 7919 + i;
     auto plain = Run(chain_seed, {.constant_folding = false, .binding_cache = false});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/support/kernel_runner.h"
+#include "tests/support/sample.h"
 
 namespace webnnd::service {
 namespace {
@@ -206,11 +207,15 @@ class MatmulGroupGraph {
 void Expect(const Case& test) { MatmulGroupGraph(test).Expect(); }
 
 TEST(LowerMatmulGroup, Products_MatchReference) {
+  Sample sample(2);
+  const auto expect = [&](const Case& test) {
+    if (sample.Takes()) Expect(test);
+  };
   for (OperandDataType type : {kFloat, kHalf}) {
     for (uint32_t rows : {1u, 3u}) {
-      Expect({.type = type, .rows = rows, .depth = 576, .columns = {40, 13, 13}, .biases = true});
-      Expect({.type = type, .rows = rows, .depth = 64, .columns = {9, 130}});
-      Expect({.type = type, .rows = rows, .depth = 8, .columns = {1, 2, 3}, .biases = true});
+      expect({.type = type, .rows = rows, .depth = 576, .columns = {40, 13, 13}, .biases = true});
+      expect({.type = type, .rows = rows, .depth = 64, .columns = {9, 130}});
+      expect({.type = type, .rows = rows, .depth = 8, .columns = {1, 2, 3}, .biases = true});
     }
   }
 }
@@ -230,21 +235,25 @@ TEST(LowerMatmulGroup, GatedProducts_MatchReference) {
 }
 
 TEST(LowerMatmulGroup, ProductsWithBlocks_MatchReference) {
+  Sample sample(2);
+  const auto expect = [&](const Case& test) {
+    if (sample.Takes()) Expect(test);
+  };
   for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4}) {
     for (OperandDataType type : {kFloat, kHalf}) {
-      Expect({.type = type,
+      expect({.type = type,
               .depth = 288,
               .columns = {70, 3, 65},
               .biases = true,
               .block = 32,
               .weights = weights});
-      Expect({.type = type,
+      expect({.type = type,
               .rows = 3,
               .depth = 128,
               .columns = {5, 67},
               .block = 64,
               .weights = weights});
-      Expect({.type = type,
+      expect({.type = type,
               .rows = 2,
               .depth = 256,
               .columns = {9},
@@ -272,6 +281,10 @@ TEST(LowerMatmulGroup, GatedProductsWithBlocks_MatchReference) {
 }
 
 TEST(LowerMatmulGroup, ScalesByTiles_MatchReference) {
+  Sample sample(3);
+  const auto expect = [&](const Case& test) {
+    if (sample.Takes()) Expect(test);
+  };
   for (OperandDataType weights : {OperandDataType::kInt4, OperandDataType::kUint4}) {
     for (OperandDataType type : {kFloat, kHalf}) {
       Case test{.type = type,
@@ -281,17 +294,17 @@ TEST(LowerMatmulGroup, ScalesByTiles_MatchReference) {
                 .block = 32,
                 .weights = weights,
                 .by_tiles = true};
-      Expect(test);
+      expect(test);
       test.rows = 3;
       test.depth = 192;
       test.columns = {320};
       test.block = 64;
-      Expect(test);
+      expect(test);
       test.biases = false;
       test.gated = true;
       for (uint32_t columns : {64u, 192u}) {
         test.columns = {columns, columns};
-        Expect(test);
+        expect(test);
       }
     }
   }
@@ -315,22 +328,26 @@ TEST(LowerMatmulGroup, NormalizedRow_MatchesReference) {
 }
 
 TEST(LowerMatmulGroup, NormalizedRowWithBlocks_MatchesReference) {
+  Sample sample(2);
+  const auto expect = [&](const Case& test) {
+    if (sample.Takes()) Expect(test);
+  };
   for (OperandDataType type : {kFloat, kHalf}) {
     Case test{.type = type, .depth = 288, .columns = {70, 3, 65}, .block = 32};
     test.normalizes = true;
-    Expect(test);
+    expect(test);
     test.columns = {192, 64, 128};
     test.by_tiles = true;
-    Expect(test);
+    expect(test);
     test.columns = {128, 64};
     test.biases = true;
-    Expect(test);
+    expect(test);
     test.columns = {320};
-    Expect(test);
+    expect(test);
     test.biases = false;
     test.gated = true;
     test.columns = {192, 192};
-    Expect(test);
+    expect(test);
   }
 }
 

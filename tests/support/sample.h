@@ -1,0 +1,38 @@
+// Sample: one of so many cases that go over like ground, in tests that compile a kernel for each
+// (0.1 to 0.3 s on lavapipe without a cache). .ci/run and `tools/test --full` set
+// WEBNND_TEST_THOROUGH=1, and all cases run. Where cases choose their options by turns, only a
+// share that has no divisor in common with the cycles still meets each option.
+#ifndef WEBNND_TESTS_SUPPORT_SAMPLE_H_
+#define WEBNND_TESTS_SUPPORT_SAMPLE_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace webnnd::service {
+
+inline bool IsThorough() {
+  const char* value = std::getenv("WEBNND_TEST_THOROUGH");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+class Sample {
+ public:
+  explicit Sample(uint32_t one_of) : one_of_(IsThorough() ? 1 : one_of) {}
+
+  // Whether to run the next case: the first, then each `one_of`-th.
+  bool Takes() { return turn_++ % one_of_ == 0; }
+
+ private:
+  uint32_t one_of_;
+  uint32_t turn_ = 0;
+};
+
+// So many of `cases`, all where thorough, for loops that choose themselves which.
+inline uint32_t SampleOf(uint32_t cases, uint32_t one_of) {
+  return IsThorough() ? cases : (cases + one_of - 1) / one_of;
+}
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_TESTS_SUPPORT_SAMPLE_H_
