@@ -10,11 +10,6 @@
 // before it; so nobody spins for a while after that. Other conditions, the client's among them, do
 // not spin.
 //
-// For the scheduler a thread that spins is as good as one that works: it leaves two of the pool on
-// one processor, for seconds, while the thread that waits for both has the other to itself. So a
-// pool with a thread for each processor gets just that: its threads stay where they are put, before
-// the sandbox closes.
-//
 // A program that links this object has them everywhere, also in the libraries that it loads later:
 // symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
 // pthread_cond_timedwait), but that they are no cancellation points. The sanitizers have their own.
@@ -38,7 +33,7 @@ namespace webnnd {
 namespace {
 
 constexpr int64_t kSpinNs = 200'000;
-constexpr int kLooksPerYield = 4;
+constexpr int kLooksPerYield = 32;
 constexpr int kLockAttempts = 100;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
@@ -48,10 +43,8 @@ struct Condition {
   std::atomic<uint32_t> sleeping;  // Threads that only the kernel can wake.
   std::atomic<uint32_t> waiting;   // Threads that will touch it again.
   bool monotonic;
-  bool shared;                   // Between processes.
-  bool spins;                    // It is lavapipe's.
-  std::atomic<bool> of_pool;     // With a thread for each processor.
-  std::atomic<uint32_t> placed;  // Threads of the pool that have their processor.
+  bool shared;  // Between processes.
+  bool spins;   // It is lavapipe's.
 };
 static_assert(sizeof(Condition) <= sizeof(pthread_cond_t));
 static_assert(alignof(Condition) <= alignof(pthread_cond_t));
@@ -121,48 +114,6 @@ class Contention {
 };
 constinit Contention contention;
 
-// What this program may run on; none where that cannot be told.
-cpu_set_t FindProcessors() {
-  cpu_set_t processors;
-  if (sched_getaffinity(0, sizeof(processors), &processors) != 0) CPU_ZERO(&processors);
-  return processors;
-}
-
-const cpu_set_t& Processors() {
-  static const cpu_set_t processors = FindProcessors();
-  return processors;
-}
-
-// Keeps this thread on the index-th processor. Once the sandbox is closed it fails, and costs time
-// alone.
-void StayOn(uint32_t index) {
-  const cpu_set_t& processors = Processors();
-  index %= static_cast<uint32_t>(CPU_COUNT(&processors));
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &processors) || index-- > 0) continue;
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(cpu, &only);
-    sched_setaffinity(0, sizeof(only), &only);
-    return;
-  }
-}
-
-// As many threads that wait for one thing, for as long as it takes, as there are processors: that
-// is lavapipe's pool. It is seen when the last of them comes; each takes its place when it waits
-// next. Fewer threads (LP_NUM_THREADS) go where the scheduler wants them.
-void PlaceInPool(Condition& condition, uint32_t waiting) {
-  static thread_local bool is_placed = false;
-  if (is_placed) return;
-  if (!condition.of_pool.load()) {
-    const int processors = CPU_COUNT(&Processors());
-    if (processors < 2 || waiting < static_cast<uint32_t>(processors)) return;
-    condition.of_pool = true;
-  }
-  is_placed = true;
-  StayOn(condition.placed.fetch_add(1));
-}
-
 long Futex(Condition& condition, int operation, uint32_t value, const timespec* deadline) {
   if (!condition.shared) operation |= FUTEX_PRIVATE_FLAG;
   return syscall(SYS_futex, &condition.sequence, operation, value, deadline, nullptr,
@@ -231,12 +182,11 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
   Condition& condition = Of(waited_for);
   const int old_errno = errno;
   const uint32_t sequence = condition.sequence.load();
-  const uint32_t waiting = condition.waiting.fetch_add(1) + 1;
+  condition.waiting.fetch_add(1);
   if (const int failure = pthread_mutex_unlock(mutex); failure != 0) {
     condition.waiting.fetch_sub(1);
     return failure;
   }
-  if (condition.spins && deadline == nullptr) PlaceInPool(condition, waiting);
   const bool signalled = (kSpinEverywhere || condition.spins) &&
                          Spin(condition, sequence, FindSpinNs(clock, deadline));
   const int result = signalled ? 0 : Sleep(condition, sequence, clock, deadline);
@@ -276,9 +226,6 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
   made.monotonic = clock == CLOCK_MONOTONIC;
   made.shared = shared == PTHREAD_PROCESS_SHARED;
   made.spins = webnnd::IsLavapipes(__builtin_return_address(0));
-  made.of_pool = false;
-  made.placed = 0;
-  if (made.spins) webnnd::Processors();  // While the sandbox lets it ask.
   return 0;
 }
 

@@ -125,7 +125,7 @@ constexpr SyscallRule kStrictRules[] = {
     Rare(Allow("sched_yield", "spinning, where threads wait for each other")),
     Rare(
         Allow("sched_getaffinity", "the number of cores, for threads that the driver starts late")),
-    Rare(Deny("sched_setaffinity", EPERM, "lavapipe and we pin threads that start late, and cope")),
+    Rare(Deny("sched_setaffinity", EPERM, "lavapipe pins threads that it starts late, and copes")),
     Rare(Deny("sched_setscheduler", EPERM, "Mesa lowers the priority of such threads, and copes")),
     Rare(Deny("setpriority", EPERM, "as sched_setscheduler: threads that write to Mesa's cache")),
     Rare(Allow("getcpu", "per-core caches in the driver, where the vDSO falls back")),
