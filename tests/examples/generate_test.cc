@@ -7,14 +7,14 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "tests/examples/test_models.h"
+#include "tests/fault/daemon_process.h"
 #include "tools/models/random_model.h"
-
-extern char** environ;
 
 namespace webnnd::generate {
 namespace {
@@ -111,23 +111,41 @@ void ExpectAllCases(const std::string& model, const Json& expected, const Argume
   }
 }
 
-TEST(Generate, TinyTales_GivesTheKnownIds) {
-  ExpectAllCases(TinyTalesFolder(), ReadJson(TinyTalesFolder() / "expected.json"));
+// Most tests start a daemon each, as the program does by itself. Those that run it again and again
+// share one, whose later workers have the kernels of the first.
+class Generate : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { daemon_ = std::make_unique<DaemonProcess>(); }
+  static void TearDownTestSuite() { daemon_.reset(); }
+
+  static Arguments InSharedDaemon(Arguments more = {}) {
+    more.insert(more.end(), {"--socket", daemon_->socket()});
+    return more;
+  }
+
+ private:
+  static inline std::unique_ptr<DaemonProcess> daemon_;
+};
+
+TEST_F(Generate, TinyTales_GivesTheKnownIds) {
+  ExpectAllCases(TinyTalesFolder(), ReadJson(TinyTalesFolder() / "expected.json"),
+                 InSharedDaemon());
 }
 
-TEST(Generate, CachesThatGrow_GiveTheKnownIds) {
-  ExpectAllCases(TinyTalesFolder(), ReadJson(TinyTalesFolder() / "expected.json"), {"--dynamic"});
+TEST_F(Generate, CachesThatGrow_GiveTheKnownIds) {
+  ExpectAllCases(TinyTalesFolder(), ReadJson(TinyTalesFolder() / "expected.json"),
+                 InSharedDaemon({"--dynamic"}));
 }
 
-TEST(Generate, Stories260K_GivesTheKnownIds) {
+TEST_F(Generate, Stories260K_GivesTheKnownIds) {
   auto shared = SharedFolder();
   if (!shared) GTEST_SKIP() << "SKIPPED: ../shared is not there, so stories260K is not tested";
   fs::path folder = *shared / "models/stories260K";
-  ExpectAllCases(folder / "stories260K.bin", ReadJson(folder / "expected.json"));
+  ExpectAllCases(folder / "stories260K.bin", ReadJson(folder / "expected.json"), InSharedDaemon());
 }
 
 // At real size. The weights are made here; the answers are those of others.
-TEST(Generate, SmolLmShape_GivesTheKnownIds) {
+TEST_F(Generate, SmolLmShape_GivesTheKnownIds) {
   auto shared = SharedFolder();
   if (!shared) GTEST_SKIP() << "SKIPPED: ../shared is not there, so SmolLM's shape is not tested";
   Json expected = ReadJson(*shared / "models/smollm-shape/expected.json");
@@ -145,17 +163,18 @@ TEST(Generate, SmolLmShape_GivesTheKnownIds) {
   for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(logits[i], first[i], 1e-3) << i;
 }
 
-TEST(Generate, OneThingTurnedOff_ChangesNoId) {
+TEST_F(Generate, OneThingTurnedOff_ChangesNoId) {
   Json expected = TinyTalesCase(0);
   const auto prompt_ids = expected["prompt_ids"].get<Ids>();
   Ids wanted = Tail(expected["ids"].get<Ids>(), prompt_ids.size());
   wanted.resize(40);
   for (const Arguments& options :
-       {Arguments{"--host-kv"}, Arguments{"--no-fusion", "--no-binding-cache"},
-        Arguments{"--no-alias"}, Arguments{"--in-process"}, Arguments{"--dynamic", "--host-kv"},
-        Arguments{"--dynamic", "--no-fusion"}, Arguments{"--dynamic", "--no-binding-cache"},
-        Arguments{"--dynamic", "--no-alias"}}) {
-    SCOPED_TRACE(options[0]);
+       {Arguments{"--in-process"}, InSharedDaemon({"--host-kv"}),
+        InSharedDaemon({"--no-fusion", "--no-binding-cache"}), InSharedDaemon({"--no-alias"}),
+        InSharedDaemon({"--dynamic", "--host-kv"}), InSharedDaemon({"--dynamic", "--no-fusion"}),
+        InSharedDaemon({"--dynamic", "--no-binding-cache"}),
+        InSharedDaemon({"--dynamic", "--no-alias"})}) {
+    SCOPED_TRACE(testing::PrintToString(options));
     Arguments arguments =
         TinyTales({"--prompt-ids", Join(prompt_ids), "--tokens", "40", "--ignore-eos", "--json"});
     arguments.insert(arguments.end(), options.begin(), options.end());
@@ -165,7 +184,7 @@ TEST(Generate, OneThingTurnedOff_ChangesNoId) {
   }
 }
 
-TEST(Generate, LongPrompts_ContinueTheSame) {
+TEST_F(Generate, LongPrompts_ContinueTheSame) {
   const auto ids = TinyTalesCase(3)["ids"].get<Ids>();
   // One row; 64 + 1; 64 + 64 + 16 + a padded rest.
   for (size_t length : {1u, 65u, 150u}) {
@@ -183,7 +202,7 @@ TEST(Generate, LongPrompts_ContinueTheSame) {
   }
 }
 
-TEST(Generate, WithoutJson_PrintsTheTextAlone) {
+TEST_F(Generate, WithoutJson_PrintsTheTextAlone) {
   Json expected = TinyTalesCase(0);
   Finished run = RunGenerate(TinyTales({"--prompt", "Once upon a time", "--tokens", "20"}));
   ASSERT_EQ(run.exit_code, 0) << run.errors;
@@ -195,7 +214,7 @@ TEST(Generate, WithoutJson_PrintsTheTextAlone) {
   EXPECT_THAT(run.errors, HasSubstr("tokens/s"));
 }
 
-TEST(Generate, Figures_AreMeasured) {
+TEST_F(Generate, Figures_AreMeasured) {
   Finished run = RunGenerate(TinyTales({"--prompt", "Once", "--tokens", "10", "--json"}));
   ASSERT_EQ(run.exit_code, 0) << run.errors;
   Json json = run.json();
@@ -208,7 +227,7 @@ TEST(Generate, Figures_AreMeasured) {
   EXPECT_LT(json["socket_bytes_per_token"].get<double>(), 16 * 1024);
 }
 
-TEST(Generate, SameSeed_TellsTheSameStory) {
+TEST_F(Generate, SameSeed_TellsTheSameStory) {
   auto ids = [] {
     Finished run = RunGenerate({"--model", TinyTalesFolder(), "--prompt", "Once", "--tokens", "30",
                                 "--temperature", "1.5", "--seed", "1", "--ignore-eos", "--json"});
@@ -220,7 +239,7 @@ TEST(Generate, SameSeed_TellsTheSameStory) {
   EXPECT_EQ(ids(), first);
 }
 
-TEST(Generate, SequenceLimit_StopsWithAMessage) {
+TEST_F(Generate, SequenceLimit_StopsWithAMessage) {
   const auto ids = TinyTalesCase(0)["ids"].get<Ids>();
   Finished run = RunGenerate(
       TinyTales({"--prompt-ids", Join(ids), "--tokens", "1000", "--ignore-eos", "--json"}));
@@ -231,7 +250,7 @@ TEST(Generate, SequenceLimit_StopsWithAMessage) {
   EXPECT_THAT(run.errors, HasSubstr("the model's longest sequence is reached after (512) tokens"));
 }
 
-TEST(Generate, BadInput_EndsWithOneClearError) {
+TEST_F(Generate, BadInput_EndsWithOneClearError) {
   Finished usage = RunGenerate({"--model"});
   EXPECT_EQ(usage.exit_code, 2);
   EXPECT_THAT(usage.errors, HasSubstr("webnn-generate: the option (--model) lacks its value"));
