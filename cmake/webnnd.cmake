@@ -98,8 +98,8 @@ if(WEBNND_PRECOMPILED_HEADERS)
   endif()
 endif()
 
-# webnnd_precompiled(TARGET library|program|test|service_test): the target reads the headers of its kind, whose
-# options it has.
+# webnnd_precompiled(TARGET library|program|test|service_test): the target reads the headers of its
+# kind, whose options it has.
 function(webnnd_precompiled target kind)
   if(WEBNND_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} REUSE_FROM webnnd_${kind}_headers)
