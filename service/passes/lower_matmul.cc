@@ -14,23 +14,37 @@ namespace {
 using webidl::OperandDescriptor;
 using webidl::Shape;
 
-std::span<const uint32_t> BatchOf(const Shape& shape) {
-  return std::span<const uint32_t>(shape).first(shape.size() - 2);
+// All but the last two.
+template <class List>
+std::span<const uint32_t> BatchOf(const List& dimensions) {
+  return std::span<const uint32_t>(dimensions).first(dimensions.size() - 2);
 }
 
-// Strides of a batch of matrices of `matrix` elements each, in the order of `result_batch`.
+// Strides of a batch of matrices in the order of `result_batch`, to which it is broadcast.
 std::vector<uint32_t> BatchStrides(std::span<const uint32_t> batch,
-                                   std::span<const uint32_t> result_batch, uint32_t matrix) {
-  std::vector<uint32_t> strides = BroadcastStrides(batch, result_batch);
-  for (uint32_t& stride : strides) stride *= matrix;
-  return strides;
+                                   std::span<const uint32_t> strides,
+                                   std::span<const uint32_t> result_batch) {
+  std::vector<uint32_t> broadcast(result_batch.size(), 0);
+  const size_t missing = result_batch.size() - batch.size();
+  for (size_t d = 0; d < batch.size(); ++d) {
+    if (batch[d] != 1) broadcast[missing + d] = strides[d];
+  }
+  return broadcast;
+}
+
+MatrixStrides StridesOfMatrix(const StridedView& view) {
+  const size_t rank = view.strides.size();
+  return {view.strides[rank - 2], view.strides[rank - 1]};
 }
 
 // A batch of matrices a times one b is one taller a times b.
 void JoinBatchToRows(Product& product) {
   if (product.batch.size() != 1) return;
   const StridedDimension& batch = product.batch[0];
-  if (batch.strides[1] != 0 || batch.strides[0] != product.rows * product.a_strides.row) return;
+  if (batch.strides[1] != 0 || batch.strides[0] != product.rows * product.a_strides.row ||
+      batch.strides[3] != product.rows * product.result_strides.row) {
+    return;
+  }
   product.rows *= batch.size;
   product.batch = {StridedDimension()};
 }
@@ -38,28 +52,30 @@ void JoinBatchToRows(Product& product) {
 }  // namespace
 
 Status LowerMatmul(const Node& node, LoweringBuilder& builder) {
+  const Shape& a = builder.descriptor(node.operands[0]).shape();
+  const Shape& b = builder.descriptor(node.operands[1]).shape();
+  const Shape& result = builder.descriptor(node.results[0]).shape();
+  const StridedView a_view = builder.views().Operand(node.operands[0]);
+  const StridedView b_view = builder.views().Operand(node.operands[1]);
+  const StridedView result_view = builder.views().Result(node.results[0]);
   Product product;
-  product.a = node.operands[0];
-  product.b = node.operands[1];
+  product.a = a_view.value;
+  product.b = b_view.value;
   // A row, where an epilogue adds one.
   product.c = node.operands.size() > 2 ? node.operands[2] : kNoValue;
   product.c_strides = {0, 1};
-  product.result = node.results[0];
-  const Shape& a = builder.descriptor(product.a).shape();
-  const Shape& b = builder.descriptor(product.b).shape();
-  const Shape& result = builder.descriptor(product.result).shape();
+  product.result = result_view.value;
   product.rows = a[a.size() - 2];
   product.columns = b[b.size() - 1];
   product.depth = a[a.size() - 1];
-  product.a_strides = {product.depth, 1};
-  product.b_strides = {product.columns, 1};
-  std::span<const uint32_t> batch = BatchOf(result);
-  product.result_strides = {product.columns, 1};
+  product.a_strides = StridesOfMatrix(a_view);
+  product.b_strides = StridesOfMatrix(b_view);
+  product.result_strides = StridesOfMatrix(result_view);
+  const std::span<const uint32_t> batch = BatchOf(result);
   const std::vector<uint32_t> strides[] = {
-      BatchStrides(BatchOf(a), batch, product.rows * product.depth),
-      BatchStrides(BatchOf(b), batch, product.depth * product.columns),
-      std::vector<uint32_t>(batch.size()),
-      BatchStrides(batch, batch, product.rows * product.columns)};
+      BatchStrides(BatchOf(a), BatchOf(a_view.strides), batch),
+      BatchStrides(BatchOf(b), BatchOf(b_view.strides), batch), std::vector<uint32_t>(batch.size()),
+      BatchStrides(batch, BatchOf(result_view.strides), batch)};
   product.batch = Coalesce(MakeDimensions(batch, strides));
   JoinBatchToRows(product);
   product.residual = ResidualOf(node);
@@ -69,19 +85,20 @@ Status LowerMatmul(const Node& node, LoweringBuilder& builder) {
 
 Status LowerGemm(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::GemmAttributes>(node.attributes);
+  const Shape& a = builder.descriptor(node.operands[0]).shape();
+  const StridedView a_view = builder.views().Operand(node.operands[0]);
+  const StridedView b_view = builder.views().Operand(node.operands[1]);
   Product product;
-  product.a = node.operands[0];
-  product.b = node.operands[1];
+  product.a = a_view.value;
+  product.b = b_view.value;
   product.c = node.operands[2];
   product.result = node.results[0];
-  const Shape& a = builder.descriptor(product.a).shape();
-  const Shape& b = builder.descriptor(product.b).shape();
   const Shape& result = builder.descriptor(product.result).shape();
   product.rows = result[0];
   product.columns = result[1];
   product.depth = attributes.a_transpose ? a[0] : a[1];
-  product.a_strides = {a[1], 1};
-  product.b_strides = {b[1], 1};
+  product.a_strides = StridesOfMatrix(a_view);
+  product.b_strides = StridesOfMatrix(b_view);
   if (attributes.a_transpose) std::swap(product.a_strides.row, product.a_strides.column);
   if (attributes.b_transpose) std::swap(product.b_strides.row, product.b_strides.column);
   if (product.c != kNoValue) {

@@ -11,6 +11,7 @@
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/piece_copy.h"
 #include "service/passes/region_copy.h"
+#include "service/passes/transposed_views.h"
 #include "webidl/number.h"
 
 namespace webnnd::service {
@@ -67,14 +68,9 @@ Status LowerAlias(const Node& node, LoweringBuilder& builder) {
 }
 
 Status LowerTranspose(const Node& node, LoweringBuilder& builder) {
-  const auto& attributes = std::get<webidl::TransposeAttributes>(node.attributes);
+  if (builder.views().Covers(node)) return {};
   const Shape& shape = builder.descriptor(node.operands[0]).shape();
-  std::vector<uint32_t> packed = PackedStrides(shape);
-  std::vector<uint32_t> strides(shape.size());
-  for (size_t d = 0; d < shape.size(); ++d) {
-    size_t from = attributes.permutation ? (*attributes.permutation)[d] : shape.size() - 1 - d;
-    strides[d] = packed[from];
-  }
+  std::vector<uint32_t> strides = TransposedStrides(node, shape);
   const Shape& result_shape = builder.descriptor(node.results[0]).shape();
   AddRegionCopy({.source = node.operands[0],
                  .result = node.results[0],

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "service/graph/graph.h"
+#include "service/passes/transposed_views.h"
 #include "shaders/shader_id.h"
 
 namespace webnnd::service {
@@ -38,7 +39,7 @@ struct LoweredCall {
 // What lowering writes. Values that only lowering knows (temporaries) are added to the graph.
 class LoweringBuilder {
  public:
-  explicit LoweringBuilder(Graph& graph) : graph_(graph) {}
+  explicit LoweringBuilder(Graph& graph) : graph_(graph), views_(graph) {}
 
   const webidl::OperandDescriptor& descriptor(ValueId value) const {
     return graph_.values[value].descriptor;
@@ -46,6 +47,7 @@ class LoweringBuilder {
   // GraphConstant::tiled_loads of a constant; 0 of any other value.
   uint32_t tiled_loads(ValueId value) const { return TiledLoads(graph_, value); }
   const Graph& graph() const { return graph_; }
+  const TransposedViews& views() const { return views_; }
   // A temporary of this lowering.
   ValueId AddTemporary(webidl::OperandDescriptor descriptor);
   void AddCall(LoweredCall call) { calls_.push_back(std::move(call)); }
@@ -71,6 +73,7 @@ class LoweringBuilder {
 
  private:
   Graph& graph_;
+  TransposedViews views_;
   std::vector<LoweredCall> calls_;
   std::vector<Alias> aliases_;
   std::vector<Alias> updates_;

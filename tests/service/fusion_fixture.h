@@ -142,7 +142,6 @@ class Fusion : public ServiceTest {
     ExpectKernels(Run(write, /*fusion=*/true, "elementwiseChain").kernels, write);
   }
 
- private:
   // Operators round after each step in their own type: relative to the greatest value.
   static void ExpectNear(const HostTensor& want, const HostTensor& got) {
     std::vector<long double> wanted = want.Values();
