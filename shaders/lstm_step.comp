@@ -1,10 +1,11 @@
 // One step of an lstm, all directions (recurrent.glsl). Slots 1 gates, 2 recurrent weight, 3
-// peephole weight, 4 hidden and 5 cell state -> 6 hidden and 7 cell state, 8 sequence of hidden
-// states.
+// peephole weight, 4 hidden and 5 cell state, 9 recurrent bias -> 6 hidden and 7 cell state, 8
+// sequence of hidden states.
 //
 // Specialisation constants: 1 data type, 2 of the states that are read, 3 of those that are
 // written, 4 to 7 whether there are a hidden state, a cell state, peepholes and a sequence, 8
-// weight layout (MLLstmWeightLayout of the draft), 9 to 11 activations.
+// weight layout (MLLstmWeightLayout of the draft), 9 to 11 activations, 12 whether there is a
+// recurrent bias, 13 whether rows of states and weights load four elements at a time.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "recurrent.glsl"
@@ -20,30 +21,56 @@ layout(constant_id = 8) const uint kLayout = 0u;
 layout(constant_id = 9) const uint kGateActivation = 0u;
 layout(constant_id = 10) const uint kCellActivation = 0u;
 layout(constant_id = 11) const uint kHiddenActivation = 0u;
+layout(constant_id = 12) const uint kHasRecurrentBias = 0u;
+layout(constant_id = 13) const uint kByFour = 0u;
 
 READ_SLOT(1)
 READ_SLOT(2)
+READ_SLOT_WIDE(2)
 READ_SLOT(3)
 READ_SLOT(4)
+READ_SLOT_WIDE(4)
 READ_SLOT(5)
 WRITE_SLOT(6)
 WRITE_SLOT(7)
 WRITE_SLOT(8)
+READ_SLOT(9)
+
+DECLARE_LOAD_FOUR(2, kType)
+DECLARE_LOAD_FOUR(4, kReadType)
 
 const uint kLayoutIofg = 0u;
+
+// What the hidden state gives to the gates.
+vec4 SumProducts(Place place) {
+  vec4 gates = vec4(0.0);
+  if (kByFour != 0u) {
+    mat4 sums = mat4(0.0);  // Of each gate, by k modulo 4.
+    for (uint k = UNKNOWN_ZERO; k < place.size; k += 4u) {
+      vec4 hidden = LoadFour4(place.row + k);
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        sums[i] += hidden * LoadFour2(place.weight + i * place.gate_step + k);
+      }
+    }
+    return vec4(1.0) * sums;
+  }
+  LONG_LOOP(k, 0u, place.size, 1u) {
+    float hidden = LOAD(4, kReadType, place.row + k);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      gates[i] += hidden * LOAD(2, kType, place.weight + i * place.gate_step + k);
+    }
+  }
+  return gates;
+}
 
 void ComputeElement(uint e) {
   Place place = PlaceOf(e, 4u);
   uint size = place.size;
   vec4 gates = vec4(0.0);
-  if (kHasHidden != 0u) {
-    LONG_LOOP(k, 0u, size, 1u) {
-      float hidden = LOAD(4, kReadType, place.row + k);
-      uint from = place.weight + k;
-      gates += hidden * vec4(LOAD(2, kType, from), LOAD(2, kType, from + place.gate_step),
-                             LOAD(2, kType, from + 2u * place.gate_step),
-                             LOAD(2, kType, from + 3u * place.gate_step));
-    }
+  if (kHasHidden != 0u) gates = SumProducts(place);
+  if (kHasRecurrentBias != 0u) {
+    uint bias = place.direction * 4u * size + place.hidden;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) gates[i] += LOAD(9, kType, bias + i * size);
   }
   gates += vec4(LOAD(1, kFloat32, place.gate), LOAD(1, kFloat32, place.gate + size),
                 LOAD(1, kFloat32, place.gate + 2u * size),

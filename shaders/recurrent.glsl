@@ -1,7 +1,7 @@
 // What the kernels of recurrent networks share.
 //
 // States are [directions, batch, hidden]. Gates are [directions, steps, batch, gates * hidden] in
-// float32, steps in the order in which they are processed; recurrent_input.comp makes them.
+// float32: what the input and its bias give to them.
 // Parameters of a step (lstm_step.comp, gru_step.comp): 0 elements of a state; 1 and 2 offset in the
 // gates of the step and from one direction to the next; 4..6 hidden and 8..10 batch as divisors; 12
 // and 13 offset in the sequence of the states that the step adds, for each direction.
@@ -9,6 +9,7 @@
 #define WEBNND_SHADERS_RECURRENT_GLSL_
 
 #include "math.glsl"
+#include "product_loads.glsl"
 #include "rows.glsl"
 
 // MLRecurrentNetworkActivation of the draft.

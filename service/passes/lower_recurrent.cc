@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/limits.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/matrix_product.h"
 
 namespace webnnd::service {
 namespace {
@@ -63,9 +64,11 @@ struct Network {
   }
 };
 
-// What gates get from the input, for the steps from `first_step` on: see recurrent.glsl.
+// What gates get from the input (recurrent.glsl), for the steps from `first_step` on, in the order
+// in which they are processed, or for all in the order of the input.
 struct Gates {
   ValueId value = kNoValue;
+  bool in_input_order = false;
   uint32_t first_step = 0;
   uint32_t steps = 0;
 };
@@ -85,22 +88,44 @@ Result<ValueId> AddFloatTemporary(uint64_t elements, LoweringBuilder& builder) {
   return builder.AddTemporary(std::move(descriptor));
 }
 
-// Adds the call that computes `gates`.
+// Whether rows of this many elements load four at a time, in a loop that is not too long.
+bool LoadsByFour(uint32_t row_size) {
+  return row_size % 4 == 0 && row_size / 4 <= kInvocationIterationsMax;
+}
+
+// Adds the product of matrices that computes all gates.
+Status AddInputProduct(const Network& network, const Gates& gates, LoweringBuilder& builder) {
+  Product product;
+  product.a = network.input;
+  product.b = network.weight;
+  product.c = network.bias;
+  product.result = gates.value;
+  product.rows = NarrowCast<uint32_t>(uint64_t{network.steps} * network.batch);
+  product.columns = network.rows();
+  product.depth = network.depth;
+  product.a_strides = {network.depth, 1};
+  product.b_strides = {1, network.depth};
+  product.c_strides = {0, 1};
+  product.result_strides = {network.rows(), 1};
+  product.batch = {{.size = network.directions,
+                    .strides = {0, network.rows() * network.depth, network.rows(),
+                                product.rows * network.rows()}}};
+  return AddProductCall(product, builder);
+}
+
+// Adds the call that computes `gates`, of some steps or of any type.
 void AddInputCall(const Network& network, const Gates& gates, LoweringBuilder& builder) {
-  // After the reset gate, the new gate (the last one) adds its recurrent bias itself.
-  uint32_t biased_rows = network.rows() - (network.reset_after ? network.hidden : 0);
-  uint64_t elements = network.state_elements() * network.gates * gates.steps;
+  const uint64_t elements = network.state_elements() * network.gates * gates.steps;
   LoweredCall call;
   call.shader = ShaderId::kRecurrentInput;
   call.specialization = {static_cast<uint32_t>(network.type), network.bias != kNoValue,
-                         network.recurrent_bias != kNoValue};
+                         LoadsByFour(network.depth)};
   // The module declares all slots, so something must be bound there.
   call.buffers = {{network.input, false},
                   {network.weight, false},
                   {Or(network.bias, network.weight), false},
-                  {Or(network.recurrent_bias, network.weight), false},
                   {gates.value, true}};
-  call.parameters = {NarrowCast<uint32_t>(elements), network.depth, biased_rows, gates.first_step};
+  call.parameters = {NarrowCast<uint32_t>(elements), network.depth, 0, gates.first_step};
   AppendDivisor(network.rows(), call.parameters);
   AppendDivisor(network.batch, call.parameters);
   AppendDivisor(gates.steps, call.parameters);
@@ -113,15 +138,39 @@ void AddInputCall(const Network& network, const Gates& gates, LoweringBuilder& b
   builder.AddCall(std::move(call));
 }
 
+// The gates of the steps from `first_step` on, as many as memory is taken for.
+Result<Gates> AddGates(const Network& network, uint32_t first_step, LoweringBuilder& builder) {
+  constexpr uint64_t kBytesMax = 16ull << 20;
+  const auto steps_at_once = static_cast<uint32_t>(
+      std::clamp<uint64_t>(kBytesMax / network.gate_bytes_per_step(), 1, network.steps));
+  Gates gates;
+  gates.first_step = first_step;
+  gates.steps = std::min(steps_at_once, network.steps - first_step);
+  // Products have results of the operands' type, and gates are not rounded to float16.
+  gates.in_input_order = gates.steps == network.steps && network.type == OperandDataType::kFloat32;
+  const uint64_t elements = network.state_elements() * network.gates * gates.steps;
+  ASSIGN_OR_RETURN(gates.value, AddFloatTemporary(elements, builder));
+  if (gates.in_input_order) {
+    TRY(AddInputProduct(network, gates, builder));
+  } else {
+    AddInputCall(network, gates, builder);
+  }
+  return gates;
+}
+
 // A call of a kernel of recurrent.glsl for one step; shader, specialisation and buffers are up to
 // the caller.
 LoweredCall MakeStepCall(const Network& network, const Gates& gates, uint32_t step) {
   uint64_t elements = network.state_elements();
-  uint64_t step_gates = uint64_t{network.batch} * network.rows();
+  auto offset_in_gates = [&](uint32_t direction) {
+    const uint32_t at =
+        gates.in_input_order ? network.PositionOf(step, direction) : step - gates.first_step;
+    const uint64_t step_gates = uint64_t{network.batch} * network.rows();
+    return NarrowCast<uint32_t>((uint64_t{direction} * gates.steps + at) * step_gates);
+  };
   LoweredCall call;
-  call.parameters = {NarrowCast<uint32_t>(elements),
-                     NarrowCast<uint32_t>((step - gates.first_step) * step_gates),
-                     NarrowCast<uint32_t>(gates.steps * step_gates), 0};
+  call.parameters = {NarrowCast<uint32_t>(elements), offset_in_gates(0),
+                     network.directions > 1 ? offset_in_gates(1) - offset_in_gates(0) : 0, 0};
   AppendDivisor(network.hidden, call.parameters);
   AppendDivisor(network.batch, call.parameters);
   for (uint32_t direction : {0, 1}) {
@@ -148,6 +197,8 @@ void AddLstmStep(const Network& network, const Gates& gates, uint32_t step, cons
                          network.layout};
   call.specialization.insert(call.specialization.end(), network.activations.begin(),
                              network.activations.end());
+  call.specialization.push_back(network.recurrent_bias != kNoValue);
+  call.specialization.push_back(LoadsByFour(network.hidden));
   call.buffers = {{gates.value, false},
                   {network.recurrent_weight, false},
                   {Or(network.peephole_weight, network.weight), false},
@@ -155,7 +206,8 @@ void AddLstmStep(const Network& network, const Gates& gates, uint32_t step, cons
                   {Or(from.cell, network.weight), false},
                   {to.hidden, true},
                   {to.cell, true},
-                  {Or(network.sequence, to.hidden), true}};
+                  {Or(network.sequence, to.hidden), true},
+                  {Or(network.recurrent_bias, network.weight), false}};
   builder.AddCall(std::move(call));
 }
 
@@ -171,12 +223,13 @@ Status AddGruStep(const Network& network, const Gates& gates, uint32_t step, con
                            static_cast<uint32_t>(read_type),
                            static_cast<uint32_t>(builder.descriptor(result).data_type()),
                            from.hidden != kNoValue,
-                           network.reset_after && network.recurrent_bias != kNoValue,
+                           network.recurrent_bias != kNoValue,
                            has_sequence,
                            network.layout,
                            static_cast<uint32_t>(part)};
     call.specialization.insert(call.specialization.end(), network.activations.begin(),
                                network.activations.end());
+    call.specialization.push_back(LoadsByFour(network.hidden));
     call.buffers = {{gates.value, false},
                     {network.recurrent_weight, false},
                     {Or(network.recurrent_bias, network.weight), false},
@@ -187,7 +240,7 @@ Status AddGruStep(const Network& network, const Gates& gates, uint32_t step, con
     builder.AddCall(std::move(call));
   };
   if (network.reset_after || from.hidden == kNoValue) {
-    add_part(GruPart::kWhole, to.hidden);
+    add_part(network.reset_after ? GruPart::kWhole : GruPart::kUpdate, to.hidden);
     return {};
   }
   // Products with the reset state need all of it.
@@ -217,10 +270,6 @@ Status CheckNetwork(const Network& network, const LoweringBuilder& builder) {
 
 Status LowerNetwork(const Network& network, LoweringBuilder& builder) {
   TRY(CheckNetwork(network, builder));
-  // Inputs are multiplied for many steps at once, as far as this memory goes.
-  constexpr uint64_t kGateBytes = 16ull << 20;
-  auto steps_at_once = static_cast<uint32_t>(
-      std::clamp<uint64_t>(kGateBytes / network.gate_bytes_per_step(), 1, network.steps));
   bool has_cell = network.last_cell != kNoValue;
 
   // Steps alternate between two states.
@@ -234,12 +283,8 @@ Status LowerNetwork(const Network& network, LoweringBuilder& builder) {
   Gates gates;
   State from{network.initial_hidden, network.initial_cell};
   for (uint32_t step = 0; step < network.steps; ++step) {
-    if (step % steps_at_once == 0) {
-      gates.first_step = step;
-      gates.steps = std::min(steps_at_once, network.steps - step);
-      uint64_t elements = network.state_elements() * network.gates * gates.steps;
-      ASSIGN_OR_RETURN(gates.value, AddFloatTemporary(elements, builder));
-      AddInputCall(network, gates, builder);
+    if (step == gates.first_step + gates.steps) {
+      ASSIGN_OR_RETURN(gates, AddGates(network, step, builder));
     }
     bool is_last = step + 1 == network.steps;
     State to = is_last ? State{network.last_hidden, network.last_cell} : between[step % 2];

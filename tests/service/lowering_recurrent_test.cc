@@ -285,7 +285,8 @@ void ExpectMatches(const Network& network) {
   if (has_sequence) ExpectNear(reference.sequence, results.back());
 }
 
-// Options by the bits of `choice`; sizes that leave half words at the ends of states.
+// Options by the bits of `choice`; sizes that leave half words at the ends of states, and, for
+// every second choice, rows that load four elements at a time.
 Network ChooseNetwork(uint32_t choice, bool is_lstm, bool is_cell) {
   Network network;
   network.is_lstm = is_lstm;
@@ -294,8 +295,8 @@ Network ChooseNetwork(uint32_t choice, bool is_lstm, bool is_cell) {
   auto below = [&](uint32_t end) { return static_cast<uint32_t>(random() % end); };
   network.type = choice % 3 == 2 ? kHalf : kFloat;
   network.batch = 1 + below(3);
-  network.depth = 1 + below(9);
-  network.hidden = 1 + below(11);
+  network.depth = choice % 2 == 0 ? 1 + below(9) : 4 + 4 * below(3);
+  network.hidden = choice % 2 == 0 ? 1 + below(11) : 4 + 4 * below(4);
   if (!is_cell) {
     network.steps = 1 + below(4);
     network.direction = static_cast<RecurrentNetworkDirection>(choice % 3);
