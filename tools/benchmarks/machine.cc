@@ -27,6 +27,40 @@ double TimeOnAllCores(const std::function<void(unsigned, unsigned)>& work) {
 typedef float Floats __attribute__((vector_size(64)));
 typedef uint64_t Words __attribute__((vector_size(64)));
 
+typedef float EightFloats __attribute__((vector_size(32)));
+
+// What comes of `value` is not computed together with it.
+template <class T>
+void KeepApart(T& value) {
+#if defined(__x86_64__)
+  asm volatile("" : "+v"(value));
+#else
+  asm volatile("" : "+m"(value));
+#endif
+}
+
+// Billions of elements a second of `add(chain, factor, addend)` on all cores, as many at once as
+// hides its latency.
+template <class Vector, class Add>
+double TimeChains(Add add) {
+  constexpr int kSteps = 2'000'000;
+  constexpr int kChains = 12;
+  constexpr int kLanes = sizeof(Vector) / sizeof(float);
+  double seconds = TimeOnAllCores([&add](unsigned, unsigned) {
+    Vector chains[kChains];
+    for (int i = 0; i < kChains; ++i) chains[i] = Vector{} + static_cast<float>(i);
+    Vector factor = Vector{} + 0.999f;
+    Vector addend = Vector{} + 0.001f;
+    // The compiler must neither know the values nor join the chains.
+    asm volatile("" : "+m"(chains), "+m"(factor), "+m"(addend));
+    for (int step = 0; step < kSteps; ++step) {
+      for (auto& chain : chains) add(chain, factor, addend);
+    }
+    asm volatile("" : : "m"(chains));
+  });
+  return static_cast<double>(kSteps) * kChains * kLanes * CoreCount() / seconds * 1e-9;
+}
+
 // Far beyond any cache.
 constexpr size_t kBytes = 512u << 20;
 constexpr size_t kVectors = kBytes / sizeof(Words);
@@ -70,22 +104,18 @@ double Machine::CopyBandwidth() {
 }
 
 double Machine::MultiplyAdds() const {
-  constexpr int kSteps = 4'000'000;
-  constexpr int kChains = 8;
-  constexpr int kLanes = sizeof(Floats) / sizeof(float);
-  double seconds = TimeOnAllCores([](unsigned, unsigned) {
-    Floats chains[kChains];
-    for (int i = 0; i < kChains; ++i) chains[i] = Floats{} + static_cast<float>(i);
-    Floats factor = Floats{} + 0.999f;
-    Floats addend = Floats{} + 0.001f;
-    // The compiler must neither know the values nor join the chains.
-    asm volatile("" : "+m"(chains), "+m"(factor), "+m"(addend));
-    for (int step = 0; step < kSteps; ++step) {
-      for (auto& chain : chains) chain = chain * factor + addend;
-    }
-    asm volatile("" : : "m"(chains));
+  return TimeChains<Floats>([](Floats& chain, const Floats& factor, const Floats& addend) {
+    chain = chain * factor + addend;
   });
-  return static_cast<double>(kSteps) * kChains * kLanes * CoreCount() / seconds * 1e-9;
+}
+
+double Machine::UnfusedMultiplyAdds() const {
+  return TimeChains<EightFloats>(
+      [](EightFloats& chain, const EightFloats& factor, const EightFloats& addend) {
+        EightFloats product = chain * factor;
+        KeepApart(product);
+        chain = product + addend;
+      });
 }
 
 }  // namespace webnnd::benchmarks

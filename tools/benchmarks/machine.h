@@ -20,6 +20,8 @@ class Machine {
   double CopyBandwidth();
   // Billions of float32 multiply-adds a second.
   double MultiplyAdds() const;
+  // The same by instructions as llvmpipe compiles to: 8 lanes, the product rounded before the sum.
+  double UnfusedMultiplyAdds() const;
 
  private:
   struct Memory;
