@@ -40,6 +40,8 @@ struct Orders {
   fault::Fault fault;
   std::atomic<uint64_t> calls;
   std::atomic<uint32_t> obeyed;
+  std::atomic<bool>
+      heard;  // Whether the daemon would hear an order; before that it would die of it.
 };
 
 Orders& orders() {
@@ -83,18 +85,21 @@ class BrokerSweep : public EchoDaemonTest, public testing::WithParamInterface<Sw
 
   void Begin(bool armed = false) {
     orders().obeyed = 0;
+    orders().heard = false;
     StartWith(
         [this, armed] {
           struct sigaction action {};
           action.sa_handler = Obey;
           action.sa_flags = SA_RESTART;
           sigaction(SIGUSR1, &action, nullptr);
+          orders().heard = true;
           service::BrokerOptions options = Listening();
           options.stats_path = path_ + ".stats";
           if (armed) fault::Inject(orders().fault);
           return options;
         },
         {{"WEBNND_LOG", "off"}});
+    ASSERT_TRUE(Eventually([&] { return orders().heard || HasEnded(); })) << "it does not start";
   }
 
   // --- The daemon.
