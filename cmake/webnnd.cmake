@@ -14,6 +14,10 @@ endif()
 # What the driver compiles for one test it keeps for the next, and none of what is the user's.
 set(WEBNND_TEST_ENVIRONMENT "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/tests")
 
+if(WEBNND_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
 # Links the many tests in a fifth of the time.
 find_program(MOLD_PROGRAM mold)
 
@@ -85,7 +89,6 @@ if(WEBNND_PRECOMPILED_HEADERS)
     endif()
   endforeach()
   if(WEBNND_TESTS)
-    find_package(GTest REQUIRED)
     foreach(kind test service_test)
       target_link_libraries(webnnd_${kind}_headers PRIVATE GTest::gtest_main GTest::gmock)
       target_compile_options(webnnd_${kind}_headers PRIVATE ${WEBNND_TEST_OPTIONS})
@@ -107,12 +110,34 @@ function(webnnd_precompiled target kind)
   endif()
 endfunction()
 
+# webnnd_compile_as_test(TARGET DEPENDS): with the options and headers of a test that depends on these.
+function(webnnd_compile_as_test target depends)
+  # The code under test keeps its own options; the tests themselves should build quickly.
+  target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
+  if("test_service" IN_LIST depends OR "test_kernel_runner" IN_LIST depends)
+    webnnd_precompiled(${target} service_test)
+  else()
+    webnnd_precompiled(${target} test)
+  endif()
+endfunction()
+
 # webnnd_library(NAME SOURCES a.cc ... [DEPENDS lib ...] [PRIVATE_DEPENDS lib ...])
 function(webnnd_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC webnnd_options ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
   webnnd_precompiled(${name} library)
+endfunction()
+
+# webnnd_test_library(NAME SOURCES a.cc ... [DEPENDS lib ...]): a library that only tests link, which is
+# compiled as they are.
+function(webnnd_test_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC webnnd_options GTest::gmock ${ARG_DEPENDS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE)
+  webnnd_compile_as_test(${name} "${ARG_DEPENDS}")
 endfunction()
 
 # webnnd_program(NAME SOURCES a.cc ... [DEPENDS lib ...]): an executable in build/<preset>/bin.
@@ -147,13 +172,7 @@ function(webnnd_test name)
   add_executable(${target} ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  # The code under test keeps its own options; the tests themselves should build quickly.
-  target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
-  if("test_service" IN_LIST ARG_DEPENDS OR "test_kernel_runner" IN_LIST ARG_DEPENDS)
-    webnnd_precompiled(${target} service_test)
-  else()
-    webnnd_precompiled(${target} test)
-  endif()
+  webnnd_compile_as_test(${target} "${ARG_DEPENDS}")
   if(MOLD_PROGRAM)
     target_link_options(${target} PRIVATE -fuse-ld=mold)
   endif()
