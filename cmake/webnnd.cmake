@@ -206,8 +206,9 @@ function(webnnd_test name)
   if(ARG_WAITS)
     set(processors 1)
   endif()
-  set_tests_properties(${entries} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-                       PROCESSORS ${processors})
+  # What may take long starts first, lest a long test be the last and leave a processor idle.
+  set_tests_properties(${entries} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
+                       LABELS "${ARG_LABELS}" PROCESSORS ${processors})
   list(REMOVE_ITEM entries ${name})
   if(entries)
     set_tests_properties(${entries} PROPERTIES LABELS "${ARG_LABELS};thorough")
