@@ -100,11 +100,9 @@ TEST_F(Fusion, WhatFollowsAProduct_IsPartOfIt) {
   const std::vector<Follow> activations = Activations();
   const std::vector<Head> heads = Heads();
   const auto count = static_cast<uint32_t>(2 * heads.size());
-  ASSERT_NE(count % 11, 0u) << "the walk below leaves heads out";
-  for (uint32_t i = 0; i < SampleOf(count, 2); ++i) {
+  for (const uint32_t turn : SampledTurns(count, 2)) {
     // The sample has every head, in one type or the other. The activations take turns, so that each
     // meets several heads.
-    const size_t turn = i * 11 % count;
     const OperandDataType type = turn < heads.size() ? kFloat : kHalf;
     const Head& head = heads[turn % heads.size()];
     SCOPED_TRACE(testing::Message() << head.name << ", " << webidl::ToString(type));

@@ -31,19 +31,6 @@ inline size_t CountOf(const Shape& shape) {
 }
 
 inline bool IsFloat(OperandDataType type) { return type == kFloat || type == kHalf; }
-inline bool IsUnsigned(OperandDataType type) {
-  return type == OperandDataType::kUint32 || type == OperandDataType::kUint64 ||
-         type == OperandDataType::kUint8;
-}
-
-inline HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(-2, 2);
-  std::uniform_int_distribution<int> integer(IsUnsigned(type) ? 0 : -100, 100);
-  Values values(CountOf(shape));
-  for (long double& value : values) value = IsFloat(type) ? real(random) : integer(random);
-  return HostTensor::Create(type, shape, values);
-}
 
 // Where {batch, channel, row, column} is in an image of this shape.
 inline size_t ImageIndex(const Shape& shape, InputOperandLayout layout, std::array<int64_t, 4> at) {

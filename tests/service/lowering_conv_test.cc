@@ -144,8 +144,7 @@ void ExpectConvolves(const Attributes& attributes, OperandDataType type, const S
 
 TEST(LowerConv2d, RandomOptions_MatchReference) {
   std::mt19937 random(1);
-  for (uint32_t i = 0; i < SampleOf(36, 3); ++i) {
-    const uint32_t turn = i * 11 % 36;  // In an order in which a sample has each option.
+  for (const uint32_t turn : SampledTurns(36, 3)) {
     Conv2dAttributes attributes;
     attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
     attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 2 % 4);
@@ -175,8 +174,7 @@ TEST(LowerConv2d, Depthwise_MatchesReference) {
 
 TEST(LowerConv2d, DepthwiseByFours_MatchReference) {
   std::mt19937 random(7);
-  for (uint32_t i = 0; i < SampleOf(32, 4); ++i) {
-    const uint32_t turn = i * 11 % 32;  // In an order in which a sample has each option.
+  for (const uint32_t turn : SampledTurns(32, 4)) {
     Conv2dAttributes attributes;
     attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
     attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 2 % 4);

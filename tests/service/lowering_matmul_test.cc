@@ -4,8 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
-#include <random>
 
 #include "tests/support/kernel_runner.h"
 #include "tests/support/sample.h"
@@ -20,14 +18,6 @@ using Values = std::vector<long double>;
 
 constexpr OperandDataType kFloat = OperandDataType::kFloat32;
 constexpr OperandDataType kHalf = OperandDataType::kFloat16;
-
-HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(-1, 1);
-  Values values(std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
-  for (long double& value : values) value = real(random);
-  return HostTensor::Create(type, shape, values);
-}
 
 // A matrix product in double precision, element by element: where a[m, k] and b[k, n] lie.
 struct Reference {

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
-#include <random>
 #include <string>
 
 #include "tests/support/kernel_runner.h"
@@ -22,15 +19,6 @@ using Axes = std::optional<std::vector<uint32_t>>;
 
 constexpr OperandDataType kFloat = OperandDataType::kFloat32;
 constexpr OperandDataType kHalf = OperandDataType::kFloat16;
-
-HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed, double low = -2,
-                        double high = 2) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(low, high);
-  Values values(std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
-  for (long double& value : values) value = real(random);
-  return HostTensor::Create(type, shape, values);
-}
 
 std::vector<size_t> IndexOf(size_t element, const Shape& shape) {
   std::vector<size_t> index(shape.size());

@@ -69,8 +69,7 @@ constexpr OperatorKind kPools[] = {OperatorKind::kAveragePool2d, OperatorKind::k
 
 TEST(LowerPool2d, RandomOptions_MatchReference) {
   std::mt19937 random(3);
-  for (uint32_t i = 0; i < SampleOf(48, 3); ++i) {
-    const uint32_t turn = i * 11 % 48;  // In an order in which a sample has each option.
+  for (const uint32_t turn : SampledTurns(48, 3)) {
     Pool2dAttributes attributes;
     attributes.layout = static_cast<InputOperandLayout>(turn % 2);
     List window = {Pick(random, 2, 3), Pick(random, 2, 4)};
@@ -91,8 +90,7 @@ TEST(LowerPool2d, RandomOptions_MatchReference) {
 // begins and ends anywhere in a quad, and results that are whole quads or not.
 TEST(LowerPool2d, FoursOfWindows_MatchReference) {
   std::mt19937 random(7);
-  for (uint32_t i = 0; i < SampleOf(24, 3); ++i) {
-    const uint32_t turn = i * 5 % 24;  // In an order in which a sample has each option.
+  for (const uint32_t turn : SampledTurns(24, 3, /*step=*/5)) {
     Pool2dAttributes attributes;
     attributes.window_dimensions = List{Pick(random, 1, 4), Pick(random, 2, 4)};
     attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 4)};

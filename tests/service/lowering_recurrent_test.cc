@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <random>
 #include <string>
 
@@ -26,14 +24,6 @@ constexpr OperandDataType kHalf = OperandDataType::kFloat16;
 constexpr auto kRelu = RecurrentNetworkActivation::kRelu;
 constexpr auto kSigmoid = RecurrentNetworkActivation::kSigmoid;
 constexpr auto kTanh = RecurrentNetworkActivation::kTanh;
-
-HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(-1, 1);
-  Values values(std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
-  for (long double& value : values) value = real(random);
-  return HostTensor::Create(type, shape, values);
-}
 
 long double Activate(RecurrentNetworkActivation activation, long double x) {
   if (activation == kSigmoid) return 1 / (1 + std::exp(-x));
@@ -75,7 +65,7 @@ NetworkOperands MakeOperands(const Network& network) {
   auto make = [&](Shape shape) {
     // Cells have no dimension of directions or steps.
     if (network.is_cell) shape.erase(shape.begin());
-    return RandomTensor(network.type, shape, ++seed);
+    return RandomTensor(network.type, shape, ++seed, -1, 1);
   };
   uint32_t directions = network.directions();
   uint32_t rows = network.gates() * network.hidden;

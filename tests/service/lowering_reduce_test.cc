@@ -36,21 +36,8 @@ size_t CountOf(const Shape& shape) {
 }
 
 bool IsFloat(OperandDataType type) { return type == kFloat || type == kHalf; }
-bool IsUnsigned(OperandDataType type) {
-  return type == OperandDataType::kUint32 || type == OperandDataType::kUint64 ||
-         type == OperandDataType::kUint8;
-}
 
 // Of both signs where the type has one, of small magnitude.
-HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(-2, 2);
-  std::uniform_int_distribution<int> integer(IsUnsigned(type) ? 0 : -100, 100);
-  Values values(CountOf(shape));
-  for (long double& value : values) value = IsFloat(type) ? real(random) : integer(random);
-  return HostTensor::Create(type, shape, values);
-}
-
 // The reduced elements that make up each element of the result, in order.
 std::vector<Values> GroupsOf(const HostTensor& input, const Axes& axes) {
   const Shape& shape = input.descriptor.shape();

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <random>
 
 #include "tests/support/kernel_runner.h"
@@ -24,21 +22,6 @@ using List = std::vector<uint32_t>;
 constexpr OperandDataType kFloat = OperandDataType::kFloat32;
 constexpr OperandDataType kTypes[] = {kFloat, OperandDataType::kFloat16, OperandDataType::kInt8,
                                       OperandDataType::kUint8};
-
-size_t CountOf(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>());
-}
-
-HostTensor RandomTensor(OperandDataType type, const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> real(-2, 2);
-  std::uniform_int_distribution<int> integer(type == OperandDataType::kUint8 ? 0 : -128,
-                                             type == OperandDataType::kUint8 ? 255 : 127);
-  bool is_integer = type == OperandDataType::kInt8 || type == OperandDataType::kUint8;
-  Values values(CountOf(shape));
-  for (long double& value : values) value = is_integer ? integer(random) : real(random);
-  return HostTensor::Create(type, shape, values);
-}
 
 // inputCoordinate of the draft.
 long double Coordinate(uint64_t o, uint32_t from, uint32_t to) {

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <random>
 
 #include "base/check.h"
 #include "service/passes/compile.h"
@@ -111,6 +114,18 @@ std::vector<long double> HostTensor::Values() const {
     values.push_back(DecodeValue(descriptor.data_type(), element));
   }
   return values;
+}
+
+HostTensor RandomTensor(OperandDataType type, const webidl::Shape& shape, uint32_t seed, double low,
+                        double high) {
+  const bool is_float = type == OperandDataType::kFloat32 || type == OperandDataType::kFloat16;
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> real(low, high);
+  std::uniform_int_distribution<int> integer(IsSigned(type) ? -100 : 0, 100);
+  std::vector<long double> values(
+      std::accumulate(shape.begin(), shape.end(), size_t{1}, std::multiplies<>()));
+  for (long double& value : values) value = is_float ? real(random) : integer(random);
+  return HostTensor::Create(type, shape, values);
 }
 
 long double RoundTo(OperandDataType type, long double value) {

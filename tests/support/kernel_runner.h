@@ -28,6 +28,11 @@ struct HostTensor {
   std::vector<std::byte> bytes;
 };
 
+// Floats between `low` and `high`, integers from -100, or 0 where they are unsigned, to 100. Equal
+// arguments give equal tensors.
+HostTensor RandomTensor(webidl::OperandDataType type, const webidl::Shape& shape, uint32_t seed,
+                        double low = -2, double high = 2);
+
 // The value that an element of `type` holds after `value` was stored: the nearest float, ties to
 // even; integers modulo 2^bits.
 long double RoundTo(webidl::OperandDataType type, long double value);

@@ -7,7 +7,11 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
+#include <vector>
+
+#include "base/check.h"
 
 namespace webnnd::service {
 
@@ -31,6 +35,16 @@ class Sample {
 // So many of `cases`, all where thorough, for loops that choose themselves which.
 inline uint32_t SampleOf(uint32_t cases, uint32_t one_of) {
   return IsThorough() ? cases : (cases + one_of - 1) / one_of;
+}
+
+// One of so many numbers below `cases`, for cases that choose their options by what is left of
+// their number after divisions: `step` apart from each other and around, so that a sample has each
+// option. Where thorough, each number once.
+inline std::vector<uint32_t> SampledTurns(uint32_t cases, uint32_t one_of, uint32_t step = 11) {
+  CHECK(std::gcd(cases, step) == 1);
+  std::vector<uint32_t> turns(SampleOf(cases, one_of));
+  for (uint32_t i = 0; i < turns.size(); ++i) turns[i] = i * step % cases;
+  return turns;
 }
 
 }  // namespace webnnd::service

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace webnnd::service {
 namespace {
@@ -41,6 +43,9 @@ TEST_F(SampleTest, Thorough_TakesAll) {
   EXPECT_TRUE(IsThorough());
   EXPECT_EQ(Taken(100, 7).size(), 100u);
   EXPECT_EQ(SampleOf(100, 7), 100u);
+  std::vector<uint32_t> turns = SampledTurns(36, 3);
+  std::ranges::sort(turns);
+  for (uint32_t i = 0; i < 36; ++i) EXPECT_EQ(turns.at(i), i);
 }
 
 TEST_F(SampleTest, AnyOtherValue_TakesItsShareAndTheFirst) {
@@ -56,6 +61,11 @@ TEST_F(SampleTest, AnyOtherValue_TakesItsShareAndTheFirst) {
   EXPECT_EQ(SampleOf(6, 3), 2u);
   EXPECT_EQ(SampleOf(7, 3), 3u);
   EXPECT_EQ(SampleOf(1, 3), 1u);
+  EXPECT_EQ(SampledTurns(24, 6, /*step=*/5), (std::vector<uint32_t>{0, 5, 10, 15}));
+}
+
+TEST_F(SampleTest, StepsThatWouldComeBackTooSoon_AreRefused) {
+  EXPECT_DEATH(SampledTurns(33, 3), "gcd");
 }
 
 }  // namespace
