@@ -80,6 +80,9 @@ int64_t Now(clockid_t clock) {
 #ifndef WEBNND_LONG_YIELD_NS
 #define WEBNND_LONG_YIELD_NS 1'000'000
 #endif
+#ifndef WEBNND_CALM_NS
+#define WEBNND_CALM_NS 50'000'000
+#endif
 
 #ifdef WEBNND_SPIN_EVERYWHERE  // For tests.
 constexpr bool kSpinEverywhere = true;
@@ -124,7 +127,7 @@ class Contention {
   static constexpr int64_t kLongYieldNs = WEBNND_LONG_YIELD_NS;
   static constexpr int64_t kSleepNsMin = 200'000;
   static constexpr int64_t kSleepNsMax = 32'000'000;
-  static constexpr int64_t kCalmNs = 50'000'000;
+  static constexpr int64_t kCalmNs = WEBNND_CALM_NS;
   std::atomic<int64_t> sleep_until_ns_{0};
   std::atomic<int64_t> sleep_ns_{kSleepNsMin};
 };

@@ -3,6 +3,7 @@
 #define WEBNND_SERVICE_PASSES_LOWERING_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct LoweredCall {
 // What lowering writes. Values that only lowering knows (temporaries) are added to the graph.
 class LoweringBuilder {
  public:
-  explicit LoweringBuilder(Graph& graph) : graph_(graph), views_(graph) {}
+  explicit LoweringBuilder(Graph& graph) : graph_(graph) {}
 
   const webidl::OperandDescriptor& descriptor(ValueId value) const {
     return graph_.values[value].descriptor;
@@ -47,7 +48,11 @@ class LoweringBuilder {
   // GraphConstant::tiled_loads of a constant; 0 of any other value.
   uint32_t tiled_loads(ValueId value) const { return TiledLoads(graph_, value); }
   const Graph& graph() const { return graph_; }
-  const TransposedViews& views() const { return views_; }
+  // Found when they are first asked for: many a builder lowers nothing.
+  const TransposedViews& views() {
+    if (!views_) views_.emplace(graph_);
+    return *views_;
+  }
   // A temporary of this lowering.
   ValueId AddTemporary(webidl::OperandDescriptor descriptor);
   void AddCall(LoweredCall call) { calls_.push_back(std::move(call)); }
@@ -73,7 +78,7 @@ class LoweringBuilder {
 
  private:
   Graph& graph_;
-  TransposedViews views_;
+  std::optional<TransposedViews> views_;
   std::vector<LoweredCall> calls_;
   std::vector<Alias> aliases_;
   std::vector<Alias> updates_;

@@ -147,6 +147,56 @@ TEST_F(TransposedViewsTest, ResultsOfABatchTimesOneMatrix_AreWrittenBetweenRows)
   });
 }
 
+TEST_F(TransposedViewsTest, RowsOfAnyLength_AreWrittenBetweenRows) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t columns : {1u, 7u, 8u}) {
+      SCOPED_TRACE(columns);
+      ExpectViews(1, 1, [&](Net& net, Transposes& transpose) {
+        Operand product =
+            Must(net.builder.Matmul(net.In(type, {3, 5, 8}), net.In(type, {8, columns})));
+        net.Out(
+            Must(net.builder.Reshape(transpose.OfProduct(product, {1, 0, 2}), {5, 3 * columns})));
+      });
+    }
+  }
+}
+
+// Where both are packed, matrix by matrix, in an order that is not that of either's memory.
+TEST_F(TransposedViewsTest, BatchesOfManyRows_ArePackedFromWhereTheyLie) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectViews(3, 3, [&](Net& net, Transposes& transpose) {
+      Operand q = transpose(net.In(type, {2, 512, 3, 16}), {0, 2, 1, 3});
+      Operand k = transpose(net.In(type, {2, 128, 3, 16}), {0, 2, 3, 1});
+      net.Out(transpose.OfProduct(Must(net.builder.Matmul(q, k)), {0, 2, 1, 3}));
+    });
+  }
+}
+
+TEST_F(TransposedViewsTest, OperandThatIsUpdatedInBetween_IsReadAsItWas) {
+  ExpectViews(6, 1, [](Net& net, Transposes& transpose) {
+    Operand x = Must(net.builder.Softmax(net.In(kFloat, {12, 8}), 1));
+    Operand b = transpose(x, {1, 0});
+    Operand updated =
+        Must(net.builder.ScatterND(x, net.Integers({1, 1}, {3}), net.In(kFloat, {1, 8})));
+    net.Out(Must(net.builder.Abs(updated)));
+    net.Out(Must(net.builder.Matmul(net.In(kFloat, {3, 8}), b)));
+  });
+}
+
+TEST_F(TransposedViewsTest, BiasOfAResultBetweenRows_StaysWithIt) {
+  Net net(ml(), MakeContext());
+  Operand product = Must(net.builder.Matmul(net.In(kFloat, {3, 5, 8}), net.In(kFloat, {8, 12})));
+  Operand sum = Must(net.builder.Add(product, net.Constant(kFloat, {12})));
+  net.Out(Must(net.builder.Transpose(sum, {.permutation = Permutation{1, 0, 2}})));
+  Net plain(ml(), MakeContext({.fusion = false}));
+  product = Must(plain.builder.Matmul(plain.In(kFloat, {3, 5, 8}), plain.In(kFloat, {8, 12})));
+  sum = Must(plain.builder.Add(product, plain.Constant(kFloat, {12})));
+  plain.Out(Must(plain.builder.Transpose(sum, {.permutation = Permutation{1, 0, 2}})));
+  Net::Ran fused = net.Run();
+  EXPECT_EQ(fused.kernels, 1u);
+  ExpectNear(plain.Run().outputs[0], fused.outputs[0]);
+}
+
 TEST_F(TransposedViewsTest, EpilogueOfAProduct_StaysWithIt) {
   Net net(ml(), MakeContext());
   Operand b = Must(net.builder.Transpose(net.In(kFloat, {12, 8})));
