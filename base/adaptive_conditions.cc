@@ -10,11 +10,6 @@
 // before it; so nobody spins for a while after that. Other conditions, the client's among them, do
 // not spin.
 //
-// For the scheduler a thread that spins is as good as one that works: it leaves two of the pool on
-// one processor, for seconds, while the thread that waits for both has the other to itself. So in a
-// pool with a thread for each processor each has its own, for as long as nobody else wants them:
-// among other programs, threads that may not move wait for each other.
-//
 // A program that links this object has them everywhere, also in the libraries that it loads later:
 // symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
 // pthread_cond_timedwait), but that they are no cancellation points. The sanitizers have their own.
@@ -33,7 +28,6 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
-#include <optional>
 
 namespace webnnd {
 namespace {
@@ -49,10 +43,8 @@ struct Condition {
   std::atomic<uint32_t> sleeping;  // Threads that only the kernel can wake.
   std::atomic<uint32_t> waiting;   // Threads that will touch it again.
   bool monotonic;
-  bool shared;                   // Between processes.
-  bool spins;                    // It is lavapipe's.
-  std::atomic<bool> of_pool;     // With a thread for each processor.
-  std::atomic<uint32_t> placed;  // Threads of the pool that have their processor.
+  bool shared;  // Between processes.
+  bool spins;   // It is lavapipe's.
 };
 static_assert(sizeof(Condition) <= sizeof(pthread_cond_t));
 static_assert(alignof(Condition) <= alignof(pthread_cond_t));
@@ -75,14 +67,6 @@ int64_t Now(clockid_t clock) {
   clock_gettime(clock, &now);
   return Nanoseconds(now);
 }
-
-// Tests choose whether others seem to want the processors: always, or never.
-#ifndef WEBNND_LONG_YIELD_NS
-#define WEBNND_LONG_YIELD_NS 1'000'000
-#endif
-#ifndef WEBNND_CALM_NS
-#define WEBNND_CALM_NS 50'000'000
-#endif
 
 #ifdef WEBNND_SPIN_EVERYWHERE  // For tests.
 constexpr bool kSpinEverywhere = true;
@@ -108,8 +92,6 @@ bool IsLavapipes(const void* instruction) {
 class Contention {
  public:
   bool MaySpin(int64_t now_ns) const { return now_ns >= sleep_until_ns_.load(kRelaxed); }
-  // Whether nobody else has wanted the processors for a while.
-  bool IsCalm(int64_t now_ns) const { return now_ns >= sleep_until_ns_.load(kRelaxed) + kCalmNs; }
   void OnYield(int64_t now_ns, int64_t away_ns) {
     if (away_ns < kLongYieldNs) return;
     const int64_t sleep_ns = std::min(2 * sleep_ns_.load(kRelaxed), kSleepNsMax);
@@ -124,71 +106,13 @@ class Contention {
 
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
-  static constexpr int64_t kLongYieldNs = WEBNND_LONG_YIELD_NS;
+  static constexpr int64_t kLongYieldNs = 1'000'000;
   static constexpr int64_t kSleepNsMin = 200'000;
   static constexpr int64_t kSleepNsMax = 32'000'000;
-  static constexpr int64_t kCalmNs = WEBNND_CALM_NS;
   std::atomic<int64_t> sleep_until_ns_{0};
   std::atomic<int64_t> sleep_ns_{kSleepNsMin};
 };
 constinit Contention contention;
-
-// What this program may run on; none where that cannot be told.
-cpu_set_t FindProcessors() {
-  cpu_set_t processors;
-  if (sched_getaffinity(0, sizeof(processors), &processors) != 0) CPU_ZERO(&processors);
-  return processors;
-}
-
-const cpu_set_t& Processors() {
-  static const cpu_set_t processors = FindProcessors();
-  return processors;
-}
-
-// The index-th of them, counted around.
-cpu_set_t Processor(uint32_t index) {
-  const cpu_set_t& processors = Processors();
-  index %= static_cast<uint32_t>(CPU_COUNT(&processors));
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &processors) || index-- > 0) continue;
-    CPU_SET(cpu, &only);
-    break;
-  }
-  return only;
-}
-
-// Where a thread of a pool may run.
-class Place {
- public:
-  // Where it may not be said, the thread stays anywhere.
-  void Update(std::atomic<uint32_t>& placed) {
-    const bool calm = contention.IsCalm(Now(CLOCK_MONOTONIC));
-    if (calm == is_own_) return;
-    if (!index_) index_ = placed.fetch_add(1);
-    is_own_ = calm;
-    const cpu_set_t processors = calm ? Processor(*index_) : Processors();
-    (void)sched_setaffinity(0, sizeof(processors), &processors);
-  }
-
- private:
-  std::optional<uint32_t> index_;
-  bool is_own_ = false;
-};
-
-// As many threads that wait for one thing, for as long as it takes, as there are processors: that
-// is lavapipe's pool. It is seen when the last of them comes; each takes its place when it waits
-// next. Fewer threads (LP_NUM_THREADS) go where the scheduler wants them.
-void PlaceInPool(Condition& condition, uint32_t waiting) {
-  if (!condition.of_pool.load(std::memory_order_relaxed)) {
-    const int processors = CPU_COUNT(&Processors());
-    if (processors < 2 || waiting < static_cast<uint32_t>(processors)) return;
-    condition.of_pool = true;
-  }
-  static thread_local Place place;
-  place.Update(condition.placed);
-}
 
 long Futex(Condition& condition, int operation, uint32_t value, const timespec* deadline) {
   if (!condition.shared) operation |= FUTEX_PRIVATE_FLAG;
@@ -258,12 +182,11 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
   Condition& condition = Of(waited_for);
   const int old_errno = errno;
   const uint32_t sequence = condition.sequence.load();
-  const uint32_t waiting = condition.waiting.fetch_add(1) + 1;
+  condition.waiting.fetch_add(1);
   if (const int failure = pthread_mutex_unlock(mutex); failure != 0) {
     condition.waiting.fetch_sub(1);
     return failure;
   }
-  if (condition.spins && deadline == nullptr) PlaceInPool(condition, waiting);
   const bool signalled = (kSpinEverywhere || condition.spins) &&
                          Spin(condition, sequence, FindSpinNs(clock, deadline));
   const int result = signalled ? 0 : Sleep(condition, sequence, clock, deadline);
@@ -303,9 +226,6 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
   made.monotonic = clock == CLOCK_MONOTONIC;
   made.shared = shared == PTHREAD_PROCESS_SHARED;
   made.spins = webnnd::IsLavapipes(__builtin_return_address(0));
-  made.of_pool = false;
-  made.placed = 0;
-  if (made.spins) webnnd::Processors();  // While the sandbox lets it ask.
   return 0;
 }
 

@@ -34,11 +34,7 @@ Status AddRule(scmp_filter_ctx filter, const SyscallRule& rule) {
   for (const ArgumentCondition& condition : rule.conditions) {
     if (condition.mask == 0) break;
     uint64_t value = condition.own_pid ? static_cast<uint64_t>(getpid()) : condition.value;
-    if (condition.differs) {
-      comparisons[count++] = {condition.index, SCMP_CMP_NE, value, 0};
-    } else {
-      comparisons[count++] = {condition.index, SCMP_CMP_MASKED_EQ, condition.mask, value};
-    }
+    comparisons[count++] = {condition.index, SCMP_CMP_MASKED_EQ, condition.mask, value};
   }
   return Checked(seccomp_rule_add_array(filter, action, number, count, comparisons), rule.name);
 }

@@ -29,9 +29,6 @@ constexpr uint64_t kAddressSpaceBytes = 8ull << 30;
 constexpr ArgumentCondition Equals(uint8_t index, uint64_t value) {
   return {.index = index, .mask = kWholeArgument, .value = value};
 }
-constexpr ArgumentCondition Differs(uint8_t index, uint64_t value) {
-  return {.index = index, .mask = kWholeArgument, .value = value, .differs = true};
-}
 constexpr ArgumentCondition Masked(uint8_t index, uint64_t mask, uint64_t value) {
   return {.index = index, .mask = mask, .value = value};
 }
@@ -128,10 +125,7 @@ constexpr SyscallRule kStrictRules[] = {
     Rare(Allow("sched_yield", "spinning, where threads wait for each other")),
     Rare(
         Allow("sched_getaffinity", "the number of cores, for threads that the driver starts late")),
-    Rare(AllowIf("sched_setaffinity", Equals(0, 0),
-                 "threads of lavapipe's pool, each for itself, when others leave them alone")),
-    Rare(DenyIf("sched_setaffinity", EPERM, Differs(0, 0),
-                "lavapipe pins threads that it starts late, and copes")),
+    Rare(Deny("sched_setaffinity", EPERM, "lavapipe pins threads that it starts late, and copes")),
     Rare(Deny("sched_setscheduler", EPERM, "Mesa lowers the priority of such threads, and copes")),
     Rare(Deny("setpriority", EPERM, "as sched_setscheduler: threads that write to Mesa's cache")),
     Rare(Allow("getcpu", "per-core caches in the driver, where the vDSO falls back")),

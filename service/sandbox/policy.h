@@ -46,14 +46,13 @@ enum class RuleAction : uint8_t {
   kDeny,  // The call fails with `error`, for callers that cope with it. No rule: the process dies.
 };
 
-// Holds when (argument & mask) == value, or when it does not. A mask of 0 means no condition.
+// Holds when (argument & mask) == value. A mask of 0 means no condition.
 struct ArgumentCondition {
   uint8_t index = 0;
   uint64_t mask = 0;
   uint64_t value = 0;
   // Compares with the process's own pid instead of `value`.
   bool own_pid = false;
-  bool differs = false;  // For whole arguments.
 };
 
 struct SyscallRule {

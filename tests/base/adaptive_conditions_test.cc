@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #include <atomic>
@@ -72,109 +71,6 @@ TEST(AdaptiveConditions, ThoseThatLavapipeMakes_AreMarked) {
     EXPECT_NE(std::memcmp(&lavapipes, &plain, sizeof(plain)), 0);
   }
   dlclose(library);
-}
-
-int CountOf(const cpu_set_t& processors) { return CPU_COUNT(&processors); }
-
-cpu_set_t OwnProcessors() {
-  cpu_set_t processors;
-  CPU_ZERO(&processors);
-  EXPECT_EQ(sched_getaffinity(0, sizeof(processors), &processors), 0);
-  return processors;
-}
-
-// So many threads wait for `condition` again and again, with or without a deadline far away. Where
-// each may run in the end.
-std::vector<cpu_set_t> WaitTogether(pthread_cond_t& condition, int threads, bool with_deadline) {
-  constexpr int kRounds = 3;
-  std::mutex mutex;
-  int round = 0;
-  std::atomic<int> waiting = 0;
-  std::vector<cpu_set_t> found(threads);
-  std::vector<std::thread> pool;
-  for (int i = 0; i < threads; ++i) {
-    pool.emplace_back([&, i] {
-      const timespec deadline = After(CLOCK_REALTIME, 60'000);
-      std::unique_lock lock(mutex);
-      for (int done = 0; done < kRounds; ++done) {
-        ++waiting;
-        while (round == done) {
-          if (with_deadline) {
-            pthread_cond_timedwait(&condition, mutex.native_handle(), &deadline);
-          } else {
-            pthread_cond_wait(&condition, mutex.native_handle());
-          }
-        }
-      }
-      found[i] = OwnProcessors();
-    });
-  }
-  for (int i = 1; i <= kRounds; ++i) {
-    while (waiting < i * threads) std::this_thread::yield();
-    std::lock_guard lock(mutex);
-    round = i;
-    pthread_cond_broadcast(&condition);
-  }
-  for (std::thread& thread : pool) thread.join();
-  return found;
-}
-
-class Pools : public testing::Test {
- protected:
-  void SetUp() override {
-    if (processors_ < 2) GTEST_SKIP() << "NOT TESTED: one processor";
-    library_ = dlopen(WEBNND_FAKE_LAVAPIPE, RTLD_NOW);
-    ASSERT_NE(library_, nullptr) << dlerror();
-    auto make = reinterpret_cast<int (*)(pthread_cond_t*)>(dlsym(library_, "MakeCondition"));
-    ASSERT_EQ(make(&lavapipes_), 0);
-  }
-  void TearDown() override {
-    if (library_ != nullptr) dlclose(library_);
-  }
-  void ExpectAnywhere(const std::vector<cpu_set_t>& places) {
-    for (const cpu_set_t& place : places) EXPECT_EQ(CountOf(place), processors_);
-  }
-
-  const int processors_ = CountOf(OwnProcessors());
-  pthread_cond_t lavapipes_;
-
- private:
-  void* library_ = nullptr;
-};
-
-#ifdef WEBNND_LONG_YIELD_NS
-constexpr bool kOthersWantProcessors = WEBNND_LONG_YIELD_NS == 0;
-
-TEST_F(Pools, WithAThreadForEachProcessor_HasOneOnEachUnlessOthersWantThem) {
-  const auto places = WaitTogether(lavapipes_, processors_, /*with_deadline=*/false);
-  // Who starts them stays free.
-  EXPECT_EQ(CountOf(OwnProcessors()), processors_);
-  if (kOthersWantProcessors) {
-    ExpectAnywhere(places);
-    return;
-  }
-  cpu_set_t together;
-  CPU_ZERO(&together);
-  for (const cpu_set_t& place : places) {
-    EXPECT_EQ(CountOf(place), 1);
-    CPU_OR(&together, &together, &place);
-  }
-  EXPECT_EQ(CountOf(together), processors_);
-}
-#endif
-
-TEST_F(Pools, WithFewerThreads_GoWhereTheSchedulerWants) {
-  ExpectAnywhere(WaitTogether(lavapipes_, processors_ - 1, /*with_deadline=*/false));
-}
-
-// As those who wait for the device do.
-TEST_F(Pools, ThreadsWithADeadline_AreNone) {
-  ExpectAnywhere(WaitTogether(lavapipes_, processors_, /*with_deadline=*/true));
-}
-
-TEST_F(Pools, ThreadsOfTheProgram_AreNone) {
-  pthread_cond_t own = PTHREAD_COND_INITIALIZER;
-  ExpectAnywhere(WaitTogether(own, processors_, /*with_deadline=*/false));
 }
 
 // A waiter that still spins, and one that sleeps.

@@ -20,8 +20,9 @@ inline const service::SyscallRule* FindRule(std::span<const service::SyscallRule
     bool matches = true;
     for (const service::ArgumentCondition& condition : rule.conditions) {
       uint64_t value = condition.own_pid ? own_pid : condition.value;
-      const bool equals = (arguments[condition.index] & condition.mask) == (value & condition.mask);
-      if (equals == condition.differs) matches = false;
+      if ((arguments[condition.index] & condition.mask) != (value & condition.mask)) {
+        matches = false;
+      }
     }
     if (matches) return &rule;
   }

@@ -52,10 +52,8 @@ constexpr uint64_t kInmatePid = 1;
 // No descriptor, no address, no length that a kernel takes: allowed calls fail at once.
 constexpr Arguments kHarmless = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
 
-// A value with which it holds.
 uint64_t ValueOf(const ArgumentCondition& condition) {
-  if (condition.own_pid) return kInmatePid;
-  return condition.differs ? condition.value + 1 : condition.value;
+  return condition.own_pid ? kInmatePid : condition.value;
 }
 
 // What the table says about a call; nothing: it kills.
