@@ -56,15 +56,21 @@ std::vector<uint32_t> PackedStrides(std::span<const uint32_t> shape) {
 
 std::vector<uint32_t> BroadcastStrides(std::span<const uint32_t> shape,
                                        std::span<const uint32_t> result_shape) {
+  return BroadcastStrides(shape, PackedStrides(shape), result_shape);
+}
+
+std::vector<uint32_t> BroadcastStrides(std::span<const uint32_t> shape,
+                                       std::span<const uint32_t> strides,
+                                       std::span<const uint32_t> result_shape) {
   CHECK(shape.size() <= result_shape.size());
-  std::vector<uint32_t> packed = PackedStrides(shape);
-  std::vector<uint32_t> strides(result_shape.size(), 0);
+  CHECK(shape.size() == strides.size());
+  std::vector<uint32_t> broadcast(result_shape.size(), 0);
   size_t missing = result_shape.size() - shape.size();
   for (size_t d = 0; d < shape.size(); ++d) {
     CHECK(shape[d] == 1 || shape[d] == result_shape[missing + d]);
-    if (shape[d] != 1) strides[missing + d] = packed[d];
+    if (shape[d] != 1) broadcast[missing + d] = strides[d];
   }
-  return strides;
+  return broadcast;
 }
 
 std::vector<StridedDimension> MakeDimensions(std::span<const uint32_t> shape,

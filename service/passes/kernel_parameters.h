@@ -46,6 +46,10 @@ std::vector<uint32_t> PackedStrides(std::span<const uint32_t> shape);
 // broadcast: 0 where a dimension repeats.
 std::vector<uint32_t> BroadcastStrides(std::span<const uint32_t> shape,
                                        std::span<const uint32_t> result_shape);
+// The same where the operand has these strides.
+std::vector<uint32_t> BroadcastStrides(std::span<const uint32_t> shape,
+                                       std::span<const uint32_t> strides,
+                                       std::span<const uint32_t> result_shape);
 
 // A dimension of a loop over elements, and the stride in each tensor (at most four) of one step
 // along it. Strides are modulo 2^32: 0 - 1 walks backwards.

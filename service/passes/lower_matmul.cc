@@ -20,18 +20,6 @@ std::span<const uint32_t> BatchOf(const List& dimensions) {
   return std::span<const uint32_t>(dimensions).first(dimensions.size() - 2);
 }
 
-// Strides of a batch of matrices in the order of `result_batch`, to which it is broadcast.
-std::vector<uint32_t> BatchStrides(std::span<const uint32_t> batch,
-                                   std::span<const uint32_t> strides,
-                                   std::span<const uint32_t> result_batch) {
-  std::vector<uint32_t> broadcast(result_batch.size(), 0);
-  const size_t missing = result_batch.size() - batch.size();
-  for (size_t d = 0; d < batch.size(); ++d) {
-    if (batch[d] != 1) broadcast[missing + d] = strides[d];
-  }
-  return broadcast;
-}
-
 MatrixStrides StridesOfMatrix(const StridedView& view) {
   const size_t rank = view.strides.size();
   return {view.strides[rank - 2], view.strides[rank - 1]};
@@ -73,9 +61,10 @@ Status LowerMatmul(const Node& node, LoweringBuilder& builder) {
   product.result_strides = StridesOfMatrix(result_view);
   const std::span<const uint32_t> batch = BatchOf(result);
   const std::vector<uint32_t> strides[] = {
-      BatchStrides(BatchOf(a), BatchOf(a_view.strides), batch),
-      BatchStrides(BatchOf(b), BatchOf(b_view.strides), batch), std::vector<uint32_t>(batch.size()),
-      BatchStrides(batch, BatchOf(result_view.strides), batch)};
+      BroadcastStrides(BatchOf(a), BatchOf(a_view.strides), batch),
+      BroadcastStrides(BatchOf(b), BatchOf(b_view.strides), batch),
+      std::vector<uint32_t>(batch.size()),
+      BroadcastStrides(batch, BatchOf(result_view.strides), batch)};
   product.batch = Coalesce(MakeDimensions(batch, strides));
   JoinBatchToRows(product);
   product.residual = ResidualOf(node);

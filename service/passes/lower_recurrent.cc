@@ -260,8 +260,9 @@ Status CheckNetwork(const Network& network, const LoweringBuilder& builder) {
     return NotSupportedError("the gates of a step take more bytes ({}) than a kernel binds ({})",
                              network.gate_bytes_per_step(), limits::kBindingBytesMax);
   }
-  // At most two calls for a step, and one for its input. Known before they are made.
-  if (builder.calls().size() + 3 * uint64_t{network.steps} > limits::kKernelsPerGraphMax) {
+  // At most two calls for a step and one for its input, or three for all inputs. Known before they
+  // are made.
+  if (builder.calls().size() + 3 * uint64_t{network.steps} + 2 > limits::kKernelsPerGraphMax) {
     return NotSupportedError("the steps ({}) take more kernel calls than a graph may have ({})",
                              network.steps, limits::kKernelsPerGraphMax);
   }

@@ -75,14 +75,18 @@ bool IsOnlyTransposed(const GraphIndex& index, const Node& transpose,
          !LiesPacked(index.shape(transpose.results[0]), strides);
 }
 
-// The strides of the transpose's result in the order of its operand.
-std::vector<uint32_t> StridesInResult(const Node& transpose, const Shape& operand,
-                                      const Shape& result) {
-  const std::vector<uint32_t> packed = PackedStrides(result);
+// The dimension of the operand that is dimension `d` of the result.
+size_t SourceOf(const Node& transpose, size_t d, size_t rank) {
   const auto& permutation = std::get<webidl::TransposeAttributes>(transpose.attributes).permutation;
-  std::vector<uint32_t> strides(operand.size());
-  for (size_t d = 0; d < operand.size(); ++d) {
-    strides[permutation ? (*permutation)[d] : operand.size() - 1 - d] = packed[d];
+  return permutation ? (*permutation)[d] : rank - 1 - d;
+}
+
+// The strides of the transpose's result in the order of its operand.
+std::vector<uint32_t> StridesInResult(const Node& transpose, const Shape& result) {
+  const std::vector<uint32_t> packed = PackedStrides(result);
+  std::vector<uint32_t> strides(result.size());
+  for (size_t d = 0; d < result.size(); ++d) {
+    strides[SourceOf(transpose, d, result.size())] = packed[d];
   }
   return strides;
 }
@@ -90,11 +94,10 @@ std::vector<uint32_t> StridesInResult(const Node& transpose, const Shape& operan
 }  // namespace
 
 std::vector<uint32_t> TransposedStrides(const Node& transpose, const Shape& operand) {
-  const auto& permutation = std::get<webidl::TransposeAttributes>(transpose.attributes).permutation;
   const std::vector<uint32_t> packed = PackedStrides(operand);
   std::vector<uint32_t> strides(operand.size());
   for (size_t d = 0; d < operand.size(); ++d) {
-    strides[d] = packed[permutation ? (*permutation)[d] : operand.size() - 1 - d];
+    strides[d] = packed[SourceOf(transpose, d, operand.size())];
   }
   return strides;
 }
@@ -110,8 +113,7 @@ TransposedViews::TransposedViews(const Graph& graph) : graph_(graph) {
     if (IsReadable(index.shape(result), strides) && IsOnlyMultiplied(index, result)) {
       operands_.emplace(result, StridedView{operand, std::move(strides)});
     } else if (!strides.empty() && IsOnlyTransposed(index, node, strides)) {
-      results_.emplace(operand, StridedView{result, StridesInResult(node, index.shape(operand),
-                                                                    index.shape(result))});
+      results_.emplace(operand, StridedView{result, StridesInResult(node, index.shape(result))});
     }
   }
 }
