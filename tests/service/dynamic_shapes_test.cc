@@ -146,6 +146,32 @@ TEST_F(DynamicShapesTest, OneGraph_RunsAtEverySize) {
   }
 }
 
+// For one row the transpose changes nothing; for more, the product reads through it.
+TEST_F(DynamicShapesTest, ProductWithATranspose_RunsAtEverySize) {
+  Operand rows = Input("rows", {seq_, 8u});
+  Operand queries = Input("queries", {3u, 8u});
+  auto graph = Build({{"y", *builder_->Matmul(queries, *builder_->Transpose(rows))}});
+  ASSERT_NE(graph, nullptr);
+  auto in = MakeTensor({seq_, 8u}), fixed = MakeTensor({3u, 8u}), out = MakeTensor({3u, seq_});
+  const Floats query_values = Ramp({3, 8}, -7);
+  Write(*fixed, query_values);
+  for (uint32_t seq : {5u, 1u, 4u, 1u, 5u}) {
+    ASSERT_TRUE(in->Resize({seq, 8}).ok());
+    ASSERT_TRUE(out->Resize({3, seq}).ok());
+    const Floats values = Ramp({seq, 8}, -2);
+    Write(*in, values);
+    ASSERT_TRUE(context_->Dispatch(*graph, {{"rows", in}, {"queries", fixed}}, {{"y", out}}).ok());
+    Floats want;
+    for (uint32_t q = 0; q < 3; ++q) {
+      for (uint32_t row = 0; row < seq; ++row) {
+        want.push_back(std::inner_product(values.begin() + row * 8, values.begin() + row * 8 + 8,
+                                          query_values.begin() + q * 8, 0.0f));
+      }
+    }
+    EXPECT_EQ(Read(*out), want) << seq;
+  }
+}
+
 TEST_F(DynamicShapesTest, TensorsWithOtherCapacities_LieWithTheirOwnStrides) {
   Operand x = Input("x", {2u, seq_, 3u});
   auto graph = Build({{"y", *builder_->Neg(x)}});
