@@ -112,7 +112,6 @@ endfunction()
 
 # webnnd_compile_as_test(TARGET DEPENDS): with the options and headers of a test that depends on these.
 function(webnnd_compile_as_test target depends)
-  # The code under test keeps its own options; the tests themselves should build quickly.
   target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
   if("test_service" IN_LIST depends OR "test_kernel_runner" IN_LIST depends)
     webnnd_precompiled(${target} service_test)
@@ -159,20 +158,25 @@ add_custom_target(thread-tests)
 add_custom_target(coverage-tests)
 
 # webnnd_test(FOLDER/UNIT SOURCES a_test.cc ... [DEPENDS lib ...] [LABELS l ...] [TIMEOUT s]
-#             [WITHOUT feature ...] [WAITS]): a GoogleTest program registered with ctest under the name
-# FOLDER/UNIT, and once more for each device feature to do without (TestDeviceOptions), as
-# FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are left to .ci/run and
-# `tools/test --full`, where WEBNND_TEST_THOROUGH=1 does the same inside a test
+#             [WITHOUT feature ...] [WAITS] [COMPUTES]): a GoogleTest program registered with ctest
+# under the name FOLDER/UNIT, and once more for each device feature to do without
+# (TestDeviceOptions), as FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are
+# left to .ci/run and `tools/test --full`, where WEBNND_TEST_THOROUGH=1 does the same inside a test
 # (tests/support/sample.h). What ctest counts (-j) are halves of a processor: a test takes two, and
-# one that WAITS most of the time takes one.
+# one that WAITS most of the time takes one. One that COMPUTES much itself, such as what it expects,
+# is optimised whatever the others are, and parses its headers for itself.
 function(webnnd_test name)
-  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS;COMPUTES" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})
   set(target ${target}_test)
   add_executable(${target} ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  webnnd_compile_as_test(${target} "${ARG_DEPENDS}")
+  if(ARG_COMPUTES)
+    target_compile_options(${target} PRIVATE -O1 -g0)
+  else()
+    webnnd_compile_as_test(${target} "${ARG_DEPENDS}")
+  endif()
   if(MOLD_PROGRAM)
     target_link_options(${target} PRIVATE -fuse-ld=mold)
   endif()
