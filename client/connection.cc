@@ -178,9 +178,16 @@ Result<ipc::Payload> Connection::Stage(std::span<const std::byte> data) {
   return ipc::Payload(ipc::ArenaPayload{*offset, data.size(), sequence});
 }
 
-void Connection::DiscardIdlePages() {
+void Connection::DiscardPagesOnceIdle() {
   std::lock_guard lock(up_mutex_);
-  if (up_ranges_.bytes_in_use() == 0) up_.DiscardPages();
+  up_discards_ = true;
+  DiscardIfDue();
+}
+
+void Connection::DiscardIfDue() {
+  if (!up_discards_ || up_ranges_.bytes_in_use() != 0) return;
+  up_.DiscardPages();
+  up_discards_ = false;
 }
 
 Result<ipc::Payload> Connection::StageInFile(std::span<const std::byte> data) {
@@ -391,6 +398,7 @@ bool Connection::HandleAcknowledge(uint64_t sequence) {
     up_ranges_.Free(up_staged_.front().offset);
     up_staged_.pop_front();
   }
+  DiscardIfDue();
   return true;
 }
 

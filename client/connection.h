@@ -85,8 +85,8 @@ class Connection {
       const ReadTarget& target, const webnnd::ipc::TensorRead& answer) const;
   void ReleaseRead(ReadTarget target);
 
-  // Gives the memory of the up arena back while nothing is in it.
-  void DiscardIdlePages();
+  // Gives the memory of the up arena back, once nothing is in it.
+  void DiscardPagesOnceIdle();
 
   // Blocks until `descriptor`, which events make readable, is; and reads in place of the I/O thread
   // meanwhile, so that an answer does not have to come through two threads. For the ML's thread.
@@ -118,6 +118,7 @@ class Connection {
   bool ReadOnce(std::string* reason);
   bool HandleFrame(std::span<const std::byte> frame, std::string* reason);
   bool HandleAcknowledge(uint64_t sequence);
+  void DiscardIfDue();  // With up_mutex_ held.
   void Wake();
   // Bytes in memfds that we made and have not handed over: queued memory as much as the frames are.
   uint64_t UnsentFileBytes();
@@ -152,9 +153,10 @@ class Connection {
   };
   webnnd::ipc::SharedMapping up_;
   std::mutex up_mutex_;
-  webnnd::ipc::RangeAllocator up_ranges_;  // These three are guarded by up_mutex_.
+  webnnd::ipc::RangeAllocator up_ranges_;  // These four are guarded by up_mutex_.
   std::deque<StagedRange> up_staged_;
   uint64_t up_sequence_ = 0;
+  bool up_discards_ = false;  // Once it is idle.
 
   webnnd::ipc::SharedMapping down_;  // From here on: the ML's thread only.
   webnnd::ipc::RangeAllocator down_ranges_;

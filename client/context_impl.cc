@@ -398,6 +398,8 @@ Future<std::shared_ptr<Graph>> ContextImpl::Build(ipc::Build message,
       std::make_shared<Graph>(shared_from_this(), handle, std::move(inputs), std::move(outputs), 0);
   connection().Queue(std::move(message));
   connection().Flush();
+  // Weights were uploaded before, which fill the arena once; the service needs the memory now.
+  connection().DiscardPagesOnceIdle();
   Future<std::shared_ptr<Graph>> future;
   pending_graphs_.emplace(handle, PendingGraph{next_order_++, std::move(graph), future});
   return future;

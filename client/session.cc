@@ -167,8 +167,6 @@ void Session::OnMessage(const ipc::ServiceMessage& message) {
     for (const auto& context : LiveContexts()) {
       if (context->OnGraphBuilt(*graph)) break;
     }
-    // Weights were uploaded before, which fill the arena once.
-    connection_->DiscardIdlePages();
   }
 }
 

@@ -169,19 +169,24 @@ TEST_F(ConnectionTest, Acknowledge_FreesAllUpToItsSequence) {
   EXPECT_TRUE(std::holds_alternative<ipc::FilePayload>(service_.Expect<ipc::WriteTensor>().data));
 }
 
-TEST_F(ConnectionTest, DiscardIdlePages_KeepsWhatIsOnItsWay) {
+TEST_F(ConnectionTest, DiscardPagesOnceIdle_KeepsWhatIsOnItsWay) {
   Start(kSmallArenas);
   const auto data = Pattern(40000);
   Write(data);
   const auto write = service_.Expect<ipc::WriteTensor>();
   ASSERT_TRUE(std::holds_alternative<ipc::ArenaPayload>(write.data));
-  connection_->DiscardIdlePages();
+  connection_->DiscardPagesOnceIdle();
   EXPECT_EQ(service_.Read(write.data), data);
   Acknowledge(1);
-  connection_->DiscardIdlePages();
-  EXPECT_EQ(service_.Read(write.data), std::vector<std::byte>(data.size()));
+  const std::vector<std::byte> zeros(data.size());
+  EXPECT_EQ(service_.Read(write.data), zeros);
+  // Once.
   Write(data);
-  EXPECT_EQ(service_.Read(service_.Expect<ipc::WriteTensor>().data), data);
+  const auto next = service_.Expect<ipc::WriteTensor>();
+  Acknowledge(2);
+  EXPECT_EQ(service_.Read(next.data), data);
+  connection_->DiscardPagesOnceIdle();
+  EXPECT_EQ(service_.Read(next.data), zeros);
 }
 
 TEST_F(ConnectionTest, AcknowledgeOfTheFuture_EndsTheConnection) {
