@@ -149,8 +149,12 @@ LoweredCall MakeCopyCall(const Graph& graph, ValueId result, ValueId source) {
   call.shader = shaders::ShaderId::kCopyQuads;
   call.buffers = {{source, false}, {result, true}};
   StridedDimension flat{.size = static_cast<uint32_t>(words), .strides = {1}};
-  call.specialization = {static_cast<uint32_t>(webidl::OperandDataType::kUint32), /*many runs=*/0,
-                         /*rank=*/1, /*quads in rows=*/1, static_cast<uint32_t>(QuadAccess::kQuad)};
+  call.specialization = {static_cast<uint32_t>(webidl::OperandDataType::kUint32),
+                         /*many runs=*/0,
+                         /*rank=*/1,
+                         /*quads in rows=*/1,
+                         static_cast<uint32_t>(QuadAccess::kQuad),
+                         /*by rows=*/0};
   call.parameters = {static_cast<uint32_t>(words), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   AppendDimensions({&flat, 1}, call.parameters);
   call.invocations = DivideRoundingUp<uint64_t>(words, 4);
