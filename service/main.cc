@@ -25,6 +25,7 @@
 #include "service/vulkan/open_devices.h"
 #include "service/worker/compiler.h"
 #include "service/worker/free_memory.h"
+#include "service/worker/resident_memory.h"
 #include "service/worker/worker.h"
 
 namespace webnnd::service {
@@ -225,7 +226,11 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options, const std::shared_ptr<
   return {
       .open_devices = [devices, &options,
                        device_options](const KernelCacheLink& kernels) mutable -> Status {
-        device_options.on_compiled = kernels.on_compiled;
+        device_options.on_compiled = [tell = kernels.on_compiled](const CompiledKernel& kernel,
+                                                                  uint64_t hash) {
+          ReleaseLibraryPages();
+          if (tell) tell(kernel, hash);
+        };
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, device_options));
         return {};
       },

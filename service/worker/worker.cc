@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "service/sandbox/confine.h"
+#include "service/worker/resident_memory.h"
 
 namespace webnnd::service {
 namespace {
@@ -128,6 +129,7 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
     return kWorkerNoDevice;
   }
   ChooseWorkerSignals();
+  MapHeapBlocks();
   fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
   auto control = std::make_shared<ControlLink>(UniqueFd(options.control_fd));
   KernelFiles files;
