@@ -48,7 +48,8 @@ class DeviceEvaluator : public ConstantEvaluator {
     ASSIGN_OR_RETURN(DeviceQuota::Reservation temporaries,
                      DeviceQuota::Reserve(request_.quota, DeviceBytesOf(plan)));
     ASSIGN_OR_RETURN(std::shared_ptr<Executable> executable,
-                     Executable::Create(request_.device, plan, constants, request_.cancelled));
+                     Executable::Create(request_.device, plan, constants, request_.cancelled,
+                                        /*arena=*/nullptr, KernelLife::kEvaluation));
     std::vector<std::shared_ptr<Buffer>> outputs;
     for (uint64_t bytes : plan.output_bytes) {
       // A graph can fold one constant many times over, so the results count like any other memory.
@@ -177,6 +178,7 @@ Status Build(BuildRequest& request) {
                    .constant_folding = graph.context->options.constant_folding,
                    .evaluator = &evaluator};
   TRY(OptimizeGraph(checked, graph.options));
+  request.device->DropIdleEvaluationKernels();
   graph.options.evaluator = nullptr;
   graph.constants = evaluator.TakeUsed(checked);
   graph.graph = std::move(checked);

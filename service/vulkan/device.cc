@@ -50,7 +50,7 @@ uint64_t Device::max_tensor_bytes() const { return limits::kTensorBytesMax; }
 
 Status Device::WarmUp() {
   // Any shader does: with all parameters zero it does nothing.
-  TRY(impl_->pipelines().Get(PipelineKey{}, {}));
+  TRY(impl_->pipelines().Get(PipelineKey{}, {}, KernelLife::kEvaluation));
   return {};
 }
 
@@ -60,6 +60,8 @@ Status Device::Compile(const CompiledKernel& kernel) {
   return impl_->pipelines().Compile(
       {static_cast<shaders::ShaderId>(kernel.shader), {constants.begin(), constants.end()}});
 }
+
+void Device::DropIdleEvaluationKernels() { impl_->pipelines().DropIdle(); }
 
 Result<std::shared_ptr<Buffer>> Device::Allocate(uint64_t bytes) {
   ASSIGN_OR_RETURN(std::shared_ptr<BufferImpl> buffer, impl_->Allocate(MemoryKind::kTensor, bytes));

@@ -86,6 +86,11 @@ class Device {
   // shader.
   Status Compile(const CompiledKernel& kernel);
 
+  // Forgets the kernels of KernelLife::kEvaluation that no executable has, and that none was made
+  // with since the call before this one: their intermediate code, which drivers keep, takes a
+  // megabyte each. Called once for each graph that is built.
+  void DropIdleEvaluationKernels();
+
   // `bytes` are rounded up to whole words. Contents are undefined: clear or write before use.
   Result<std::shared_ptr<Buffer>> Allocate(uint64_t bytes);
 
@@ -107,6 +112,12 @@ class Device {
   std::shared_ptr<DeviceImpl> impl_;
 };
 
+// How long a device keeps a kernel that no executable has any more.
+enum class KernelLife : uint8_t {
+  kDevice,      // As the device: graphs are alike, and so are those that follow.
+  kEvaluation,  // Until DropIdleEvaluationKernels(): it computes constants, each of them once.
+};
+
 // Pipelines, constants, arena and parameters of one plan. Immutable; thread-safe.
 class Executable {
  public:
@@ -119,7 +130,8 @@ class Executable {
   static Result<std::shared_ptr<Executable>> Create(std::shared_ptr<Device> device, Plan plan,
                                                     std::vector<std::shared_ptr<Buffer>> constants,
                                                     const std::atomic<bool>* cancelled = nullptr,
-                                                    std::shared_ptr<Buffer> arena = nullptr);
+                                                    std::shared_ptr<Buffer> arena = nullptr,
+                                                    KernelLife life = KernelLife::kDevice);
   // What Create compiles, without the rest.
   static Status WarmUp(Device& device, const Plan& plan, const std::atomic<bool>* cancelled);
   virtual const Plan& plan() const = 0;

@@ -12,15 +12,19 @@
 namespace webnnd::service {
 namespace {
 
+// So much may be free in the heap while kernels are compiled, before it goes back: each of them may
+// need it again.
+constexpr size_t kFreeBytesMax = 8 << 20;
+
 // Drivers that compile on the processor leave as many free pages in the heap as a small model has
 // weights.
-void ReturnFreePages() {
+void ReturnFreePages(size_t free_bytes_max) {
 #ifdef __GLIBC__
   // Where another allocator has taken glibc's place, this is the first that glibc's hears of: two
   // threads at once would both make it ready, and it aborts when both have ended.
   static std::mutex mutex;
   std::lock_guard lock(mutex);
-  malloc_trim(0);
+  if (mallinfo2().fordblks > free_bytes_max) malloc_trim(0);
 #endif
 }
 
@@ -28,16 +32,16 @@ void ReturnFreePages() {
 
 Result<std::shared_ptr<Executable>> Executable::Create(
     std::shared_ptr<Device> device, Plan plan, std::vector<std::shared_ptr<Buffer>> constants,
-    const std::atomic<bool>* cancelled, std::shared_ptr<Buffer> arena) {
+    const std::atomic<bool>* cancelled, std::shared_ptr<Buffer> arena, KernelLife life) {
   auto executable =
       std::make_shared<ExecutableImpl>(device->impl().shared_from_this(), std::move(plan));
-  TRY(executable->Prepare(constants, cancelled, arena));
+  TRY(executable->Prepare(constants, cancelled, arena, life));
   return std::shared_ptr<Executable>(std::move(executable));
 }
 
 Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& constants,
                                const std::atomic<bool>* cancelled,
-                               const std::shared_ptr<Buffer>& arena) {
+                               const std::shared_ptr<Buffer>& arena, KernelLife life) {
   TRY(AdoptConstants(constants));
   TRY(CheckCalls());
   if (plan_.arena_bytes > 0 && arena != nullptr) {
@@ -51,7 +55,7 @@ Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& const
     arena_->ShareWithDevice();
   }
   TRY(WriteParameters());
-  return CompilePipelines(cancelled);
+  return CompilePipelines(cancelled, life);
 }
 
 uint64_t ExecutableImpl::device_bytes() const {
@@ -153,24 +157,30 @@ Status ExecutableImpl::WriteParameters() {
 }
 
 Status Executable::WarmUp(Device& device, const Plan& plan, const std::atomic<bool>* cancelled) {
-  return ExecutableImpl(device.impl().shared_from_this(), plan).CompilePipelines(cancelled);
+  return ExecutableImpl(device.impl().shared_from_this(), plan)
+      .CompilePipelines(cancelled, KernelLife::kDevice);
 }
 
-Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled) {
+Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled, KernelLife life) {
   TraceScope scope("pipelines");
   scope.Add("kernels", plan_.calls.size());
   const uint64_t compiled_before = device_->pipelines().compiled_count();
+  uint64_t compiled = compiled_before;
   for (const KernelCall& call : plan_.calls) {
     if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
     Result<std::shared_ptr<Pipeline>> pipeline =
-        device_->pipelines().Get({call.shader, call.specialization}, call.parameters);
+        device_->pipelines().Get({call.shader, call.specialization}, call.parameters, life);
     if (!pipeline.ok()) {
       return std::move(pipeline).error().AddContext(
           fmt::format("compiling the kernel of {}", call.label));
     }
     pipelines_.push_back(std::move(*pipeline));
+    if (device_->pipelines().compiled_count() != compiled) {
+      compiled = device_->pipelines().compiled_count();
+      ReturnFreePages(kFreeBytesMax);
+    }
   }
-  if (device_->pipelines().compiled_count() != compiled_before) ReturnFreePages();
+  if (compiled != compiled_before) ReturnFreePages(0);
   return {};
 }
 

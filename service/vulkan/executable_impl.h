@@ -19,9 +19,10 @@ class ExecutableImpl : public Executable {
       : device_(std::move(device)), plan_(std::move(plan)) {}
 
   Status Prepare(const std::vector<std::shared_ptr<Buffer>>& constants,
-                 const std::atomic<bool>* cancelled, const std::shared_ptr<Buffer>& arena);
+                 const std::atomic<bool>* cancelled, const std::shared_ptr<Buffer>& arena,
+                 KernelLife life);
 
-  Status CompilePipelines(const std::atomic<bool>* cancelled);
+  Status CompilePipelines(const std::atomic<bool>* cancelled, KernelLife life);
 
   const Plan& plan() const override { return plan_; }
   uint64_t device_bytes() const override;

@@ -61,17 +61,21 @@ Status PipelineCache::CreateDummies(Memory& memory) {
 }
 
 Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
-                                                     std::span<const uint32_t> parameters) {
+                                                     std::span<const uint32_t> parameters,
+                                                     KernelLife life) {
   {
     std::unique_lock lock(mutex_);
     for (;;) {
       auto found = pipelines_.find(key);
       if (found == pipelines_.end()) break;
-      if (found->second != nullptr) return found->second;
+      Entry& entry = found->second;
+      if (life == KernelLife::kDevice) entry.life = life;
+      entry.got_after = drops_;
+      if (entry.pipeline != nullptr) return entry.pipeline;
       built_.wait(lock);
     }
     TRY(MakeRoom());
-    pipelines_.emplace(key, nullptr);
+    pipelines_.emplace(key, Entry{.life = life, .got_after = drops_});
   }
   TraceScope scope("compile a pipeline");
   scope.Add("shader", static_cast<uint64_t>(key.shader));
@@ -84,7 +88,7 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
   {
     std::lock_guard lock(mutex_);
     if (pipeline.ok()) {
-      pipelines_[key] = *pipeline;
+      pipelines_[key].pipeline = *pipeline;
       compiled_count_.fetch_add(1, std::memory_order_relaxed);
     } else {
       // Who waits for it tries again, and gets an error of its own.
@@ -121,9 +125,18 @@ void PipelineCache::Report(const PipelineKey& key) const {
 
 Status PipelineCache::MakeRoom() {
   if (pipelines_.size() < limits::kPipelinesPerDeviceMax) return {};
-  std::erase_if(pipelines_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  std::erase_if(pipelines_, [](const auto& entry) { return entry.second.is_idle(); });
   if (pipelines_.size() < limits::kPipelinesPerDeviceMax) return {};
   return QuotaError("the graphs use too many different kernels ({})", pipelines_.size());
+}
+
+void PipelineCache::DropIdle() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(pipelines_, [&](const auto& pair) {
+    const Entry& entry = pair.second;
+    return entry.life == KernelLife::kEvaluation && entry.got_after < drops_ && entry.is_idle();
+  });
+  ++drops_;
 }
 
 Status PipelineCache::Compile(const PipelineKey& key) {

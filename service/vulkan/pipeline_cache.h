@@ -52,7 +52,9 @@ class PipelineCache {
   // parameters like `parameters`, those of a call. Another thread's compilation of the same
   // pipeline is waited for.
   Result<std::shared_ptr<Pipeline>> Get(const PipelineKey& key,
-                                        std::span<const uint32_t> parameters);
+                                        std::span<const uint32_t> parameters, KernelLife life);
+  // As Device::DropIdleEvaluationKernels().
+  void DropIdle();
 
   // Compiles it, runs none of it, and keeps nothing but what the driver does.
   Status Compile(const PipelineKey& key);
@@ -76,6 +78,14 @@ class PipelineCache {
   uint64_t HashOf(const PipelineKey& key) const;
   void Report(const PipelineKey& key) const;
 
+  struct Entry {
+    std::shared_ptr<Pipeline> pipeline;  // nullptr: being built by the thread that inserted it.
+    KernelLife life = KernelLife::kEvaluation;  // The longest that anybody asked for.
+    uint64_t got_after = 0;                     // `drops_` when Get() was last called for it.
+
+    bool is_idle() const { return pipeline.use_count() == 1; }
+  };
+
   LogicalDevice& device_;
   KernelSetLayout set_layout_;
   UniquePipelineLayout layout_;
@@ -90,8 +100,8 @@ class PipelineCache {
   std::atomic<uint64_t> compiled_count_ = 0;
   std::mutex mutex_;
   std::condition_variable built_;
-  // nullptr: being built by the thread that inserted it.
-  std::map<PipelineKey, std::shared_ptr<Pipeline>> pipelines_;
+  std::map<PipelineKey, Entry> pipelines_;
+  uint64_t drops_ = 0;  // Calls of DropIdle().
 };
 
 }  // namespace webnnd::service

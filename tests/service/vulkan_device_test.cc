@@ -330,7 +330,7 @@ TEST_F(DeviceTest, SamePipelineFromManyThreads_IsBuiltOnce) {
     threads.emplace_back([&, i] {
       // Two different ones, so that builds also run beside each other.
       PipelineKey key{shaders::ShaderId::kUnaryFloat, {26, 0, static_cast<uint32_t>(i % 2)}};
-      auto pipeline = device_->impl().pipelines().Get(key, {});
+      auto pipeline = device_->impl().pipelines().Get(key, {}, KernelLife::kDevice);
       if (pipeline.ok()) pipelines[i] = *pipeline;
     });
   }
@@ -340,6 +340,34 @@ TEST_F(DeviceTest, SamePipelineFromManyThreads_IsBuiltOnce) {
     EXPECT_EQ(pipelines[i], pipelines[i % 2]);
   }
   EXPECT_NE(pipelines[0], pipelines[1]);
+}
+
+TEST_F(DeviceTest, IdleEvaluationKernels_AreDroppedBySecondCall) {
+  PipelineCache& pipelines = device_->impl().pipelines();
+  // Whether the kernel had to be compiled.
+  auto get = [&](uint32_t index, KernelLife life) {
+    const uint64_t before = pipelines.compiled_count();
+    EXPECT_TRUE(pipelines.Get({shaders::ShaderId::kFillWords, {index}}, {}, life).ok());
+    return pipelines.compiled_count() != before;
+  };
+  EXPECT_TRUE(get(0, KernelLife::kEvaluation));
+  EXPECT_TRUE(get(1, KernelLife::kDevice));
+  EXPECT_TRUE(get(2, KernelLife::kDevice));
+  EXPECT_TRUE(get(3, KernelLife::kEvaluation));
+  EXPECT_FALSE(get(2, KernelLife::kEvaluation));
+  EXPECT_FALSE(get(3, KernelLife::kDevice));
+  auto held = pipelines.Get({shaders::ShaderId::kFillWords, {4}}, {}, KernelLife::kEvaluation);
+  ASSERT_TRUE(held.ok());
+  // Whoever evaluates as often as it drops keeps what it evaluates with.
+  for (int i = 0; i < 3; ++i) {
+    device_->DropIdleEvaluationKernels();
+    EXPECT_FALSE(get(0, KernelLife::kEvaluation)) << i;
+  }
+  device_->DropIdleEvaluationKernels();
+  device_->DropIdleEvaluationKernels();
+  for (uint32_t index : {1u, 2u, 3u, 4u})
+    EXPECT_FALSE(get(index, KernelLife::kEvaluation)) << index;
+  EXPECT_TRUE(get(0, KernelLife::kEvaluation));
 }
 
 }  // namespace

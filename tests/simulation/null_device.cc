@@ -224,6 +224,7 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
 const AdapterInfo& Device::adapter() const { return impl_->info; }
 uint64_t Device::max_tensor_bytes() const { return limits::kBindingBytesMax; }
 Status Device::WarmUp() { return {}; }
+void Device::DropIdleEvaluationKernels() {}
 uint64_t Device::bytes_in_use() const { return impl_->bytes_in_use; }
 bool Device::lost() const { return false; }
 bool Device::hung() const { return false; }
@@ -236,7 +237,7 @@ Result<std::shared_ptr<Buffer>> Device::Allocate(uint64_t bytes) {
 Result<std::shared_ptr<Executable>> Executable::Create(std::shared_ptr<Device>, Plan plan,
                                                        std::vector<std::shared_ptr<Buffer>>,
                                                        const std::atomic<bool>*,
-                                                       std::shared_ptr<Buffer>) {
+                                                       std::shared_ptr<Buffer>, KernelLife) {
   return std::shared_ptr<Executable>(std::make_shared<NullExecutable>(std::move(plan)));
 }
 
