@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "service/vulkan/device_impl.h"
 #include "tests/service/fusion_fixture.h"
 
 namespace webnnd::service::fusion_test {
@@ -70,6 +71,27 @@ TEST_F(Fusion, OperatorsThatChangeNothing_AreNoKernels) {
     Operand x = Must(builder.Transpose(net.In(kFloat, {3, 3})));
     net.Out(Must(builder.Slice(x, {1, 0}, {2, 3})));
   });
+}
+
+TEST_F(Fusion, KernelsOfConstants_GoWhenAGraphNeedsNone) {
+  auto count_compiled = [this](const Write& write) {
+    const uint64_t before = device().impl().pipelines().compiled_count();
+    Run(write, /*fusion=*/true);
+    return device().impl().pipelines().compiled_count() - before;
+  };
+  const Write evaluates = [](Net& net) {
+    Operand constant = Must(net.builder.Erf(net.Constant(kHalf, {5})));
+    net.Out(Must(net.builder.Softmax(Must(net.builder.Mul(net.In(kHalf, {3, 5}), constant)), 1)));
+  };
+  const Write evaluates_nothing = [](Net& net) {
+    Operand product = Must(net.builder.Mul(net.In(kHalf, {3, 5}), net.Constant(kHalf, {5})));
+    net.Out(Must(net.builder.Softmax(product, 1)));
+  };
+  count_compiled(evaluates_nothing);
+  EXPECT_EQ(count_compiled(evaluates), 1u);
+  EXPECT_EQ(count_compiled(evaluates), 0u);
+  EXPECT_EQ(count_compiled(evaluates_nothing), 0u);
+  EXPECT_EQ(count_compiled(evaluates), 1u);
 }
 
 }  // namespace
