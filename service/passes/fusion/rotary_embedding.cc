@@ -127,6 +127,8 @@ void UseTables(const GraphIndex& index, Rotation& rotation) {
   rotation.cos = cos->operands[0];
   rotation.sin = sin->operands[0];
   rotation.positions = cos->operands[1];
+  // One kernel serves a step and the prompt before it.
+  rotation.macro.consecutive = rotation.macro.rows == 1;
   // first position + 0, 1, 2, ...: for a single sequence.
   const Node* add = index.Producer(rotation.positions, OperatorKind::kAdd);
   if (add == nullptr || rotation.macro.sequence != rotation.macro.rows) return;
