@@ -39,6 +39,14 @@ void KeepApart(T& value) {
 #endif
 }
 
+// A vector of which the compiler does not know what is in it.
+template <class Vector>
+Vector MakeUnknown(float value) {
+  Vector vector = Vector{} + value;
+  asm volatile("" : "+m"(vector));
+  return vector;
+}
+
 // Billions of elements a second of `add(chain, factor, addend)` on all cores, as many at once as
 // hides its latency.
 template <class Vector, class Add>
@@ -47,16 +55,20 @@ double TimeChains(Add add) {
   constexpr int kChains = 12;
   constexpr int kLanes = sizeof(Vector) / sizeof(float);
   double seconds = TimeOnAllCores([&add](unsigned, unsigned) {
+    // Unrolled, so that all of it is in registers.
     Vector chains[kChains];
-    for (int i = 0; i < kChains; ++i) chains[i] = Vector{} + static_cast<float>(i);
-    Vector factor = Vector{} + 0.999f;
-    Vector addend = Vector{} + 0.001f;
-    // The compiler must neither know the values nor join the chains.
-    asm volatile("" : "+m"(chains), "+m"(factor), "+m"(addend));
+#pragma GCC unroll 16
+    for (int i = 0; i < kChains; ++i) chains[i] = MakeUnknown<Vector>(static_cast<float>(i));
+    const auto factor = MakeUnknown<Vector>(0.999f);
+    const auto addend = MakeUnknown<Vector>(0.001f);
     for (int step = 0; step < kSteps; ++step) {
+#pragma GCC unroll 16
       for (auto& chain : chains) add(chain, factor, addend);
     }
-    asm volatile("" : : "m"(chains));
+    Vector sum{};
+#pragma GCC unroll 16
+    for (const auto& chain : chains) sum += chain;
+    asm volatile("" : : "m"(sum));
   });
   return static_cast<double>(kSteps) * kChains * kLanes * CoreCount() / seconds * 1e-9;
 }
