@@ -365,8 +365,9 @@ TEST_F(DeviceTest, IdleEvaluationKernels_AreDroppedBySecondCall) {
   }
   device_->DropIdleEvaluationKernels();
   device_->DropIdleEvaluationKernels();
-  for (uint32_t index : {1u, 2u, 3u, 4u})
+  for (uint32_t index : {1u, 2u, 3u, 4u}) {
     EXPECT_FALSE(get(index, KernelLife::kEvaluation)) << index;
+  }
   EXPECT_TRUE(get(0, KernelLife::kEvaluation));
 }
 
