@@ -1,9 +1,9 @@
 // result[m, n] = sum over k of x[m, k] * (w[n, k] - zero_point[n, k / block]) * scale[n, k / block]
-// + addend[n] for each of up to MATRICES weights w of 4 bits that share x; with -DGATED=1
+// + addend[n], or addend[m, n], for each of up to MATRICES weights w of 4 bits that share x; with -DGATED=1
 // result[m, n] = silu(gate[m, n]) * up[m, n] of the two products. Slots: 1 x; from 2 on w, scale,
 // zero point, addend (x again where there is none) and result of each matrix in turn, the gate
-// before up. Sums are float32. Where it normalizes the one row of x (see gemv.comp), the
-// gain follows; of a group it takes the place of the third addend.
+// before up. Sums are float32. Where it normalizes the rows of x (see gemv.comp), the gain
+// follows; of a group it takes the place of the third addend.
 //
 // An invocation computes every eighth of some rows of w, for one row of x. Neighbours need the same
 // elements of x, so each loads four of 32, and gets the others by shuffle. Weights are taken from
@@ -16,8 +16,8 @@
 // Rows of w come by tiles of 32 (service/graph/row_tiles.h), or one after the other.
 //
 // Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; 3 epsilon; from
-// uvec4 1 on for each matrix: rows of w. Specialisation constants: 1 data type of x, scale, addend
-// and result; 2 of w and zero point; 3 bit j: whether matrix j has an addend; 4 whether scales and
+// uvec4 1 on for each matrix: rows of w; whether each row of x has a row of the addend. Specialisation
+// constants: 1 data type of x, scale, addend and result; 2 of w and zero point; 3 bit j: whether matrix j has an addend; 4 whether scales and
 // zero points come by tiles; 5 whether it normalizes; 6 bit j: whether w of matrix j comes by tiles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -146,25 +146,27 @@ const uint kShared = 32u;
 const uint kSharers = kShared / 4u;
 
 struct SharedX {
-  vec4 own;   // Four of 32, divided by what their places count.
-  float sum;  // Of all 32.
+  vec4 own;       // Four of 32, divided by what their places count.
+  float sum;      // Of all 32.
+  float squares;  // Before the gain: of the four, or of all 32 where invocations do not share.
 };
 
 const vec4 kPlaceScales = vec4(1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0);
 
 float SumOf(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 
-// Elements 4 * i to 4 * i + 3 of x.
-vec4 LoadFourOfX(uint i) {
-  vec4 x = LOAD_FOUR(1, i);
-  if (kNormalizes != 0u) x *= LOAD_GAIN(i);
-  return x;
-}
+// Elements 4 * i to 4 * i + 3 of the row of x whose first load is `row`.
+vec4 LoadFourOfX(uint row, uint i) { return LOAD_FOUR(1, row * kSharers + i); }
 
-SharedX LoadX(uint shared_index) {
+vec4 ApplyGain(vec4 x, uint i) { return kNormalizes != 0u ? x * LOAD_GAIN(i) : x; }
+
+SharedX LoadX(uint row, uint shared_index) {
   SharedX x;
   if (SUBGROUP_SIZE >= kSharers) {
-    vec4 own = LoadFourOfX(shared_index * kSharers + (gl_SubgroupInvocationID & (kSharers - 1u)));
+    const uint place = gl_SubgroupInvocationID & (kSharers - 1u);
+    vec4 own = LoadFourOfX(row, shared_index * kSharers + place);
+    x.squares = SumOf(own * own);
+    own = ApplyGain(own, shared_index * kSharers + place);
     x.own = own * kPlaceScales;
     const float share = SumOf(own);
     x.sum = 0.0;
@@ -173,15 +175,23 @@ SharedX LoadX(uint shared_index) {
   } else {
     x.own = vec4(0.0);
     x.sum = 0.0;
-    for (uint i = 0u; i < kSharers; ++i) x.sum += SumOf(LoadFourOfX(shared_index * kSharers + i));
+    x.squares = 0.0;
+    for (uint i = 0u; i < kSharers; ++i) {
+      const vec4 four = LoadFourOfX(row, shared_index * kSharers + i);
+      x.squares += SumOf(four * four);
+      x.sum += SumOf(ApplyGain(four, shared_index * kSharers + i));
+    }
   }
   return x;
 }
 
 // Elements 4 * i to 4 * i + 3 of those shared.
-vec4 GetFour(SharedX x, uint shared_index, uint i) {
+vec4 GetFour(SharedX x, uint row, uint shared_index, uint i) {
   // Narrower subgroups cannot share.
-  if (SUBGROUP_SIZE < kSharers) return LoadFourOfX(shared_index * kSharers + i) * kPlaceScales;
+  if (SUBGROUP_SIZE < kSharers) {
+    const uint four = shared_index * kSharers + i;
+    return ApplyGain(LoadFourOfX(row, four), four) * kPlaceScales;
+  }
   return vec4(subgroupShuffle(x.own.x, i), subgroupShuffle(x.own.y, i),
               subgroupShuffle(x.own.z, i), subgroupShuffle(x.own.w, i));
 }
@@ -206,10 +216,11 @@ float AddProducts(uvec4 weights, vec4 x[kSharers]) {
 }
 
 // The rows of w of an invocation: their first blocks, their first loads, and their sums so far; the
-// first load of x; where scales come by tiles, the eight of the first row for the first block, and
-// where in it.
+// first load of x, and the squares of it so far, an invocation's part; where scales come by tiles,
+// the eight of the first row for the first block, and where in it.
 struct Rows {
   uint x;
+  float squares;
   uint blocks[kRows];
   uint loads[kRows];
   float sums[kRows];
@@ -275,9 +286,10 @@ void AddLoad(uint first_matrix, uint load, inout Rows rows) {
     const uint matrix = MatrixOf(first_matrix, r);
     weights[r] = LoadWeights(matrix, rows.loads[r] + load * LoadStride(matrix));
   }
-  SharedX shared_x = LoadX(rows.x + load);
+  SharedX shared_x = LoadX(rows.x, load);
+  if (kNormalizes != 0u) rows.squares += shared_x.squares;
   vec4 x[kSharers];
-  [[unroll]] for (uint i = 0u; i < kSharers; ++i) x[i] = GetFour(shared_x, rows.x + load, i);
+  [[unroll]] for (uint i = 0u; i < kSharers; ++i) x[i] = GetFour(shared_x, rows.x, load, i);
   const BlockScales block = LoadScales(first_matrix, load >> P(1), rows);
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
     float products = AddProducts(weights[r], x);
@@ -289,18 +301,15 @@ void AddLoad(uint first_matrix, uint load, inout Rows rows) {
 float Silu(float x) { return x * Sigmoid(x); }
 
 // What sums are multiplied by.
-float FindScale() {
+float ScaleOf(Rows rows) {
   if (kNormalizes == 0u) return 1.0;
-  const uint fours = (P(0) << P(1)) * kSharers;
-  vec4 squares = vec4(0.0);
-  // Those who have nothing left load again what is at the start.
-  for (uint i = UNKNOWN_ZERO; i < fours; i += SUBGROUP_SIZE) {
-    const bool inside = i + gl_SubgroupInvocationID < fours;
-    vec4 x = LOAD_FOUR(1, inside ? i + gl_SubgroupInvocationID : 0u);
-    squares += inside ? x * x : vec4(0.0);
+  float squares = rows.squares;
+  if (SUBGROUP_SIZE >= kSharers) {
+    squares = 0.0;
+    [[unroll]] for (uint i = 0u; i < kSharers; ++i) squares += subgroupShuffle(rows.squares, i);
   }
-  const float mean = SumOverSubgroup(SumOf(squares)) / float(4u * fours);
-  return 1.0 / sqrt(mean + uintBitsToFloat(P(3)));
+  const uint elements = (P(0) << P(1)) * kShared;
+  return 1.0 / sqrt(squares / float(elements) + uintBitsToFloat(P(3)));
 }
 
 void StoreRows(uint matrix, uint row_of_x, uint first_row, float scale, Rows rows) {
@@ -312,13 +321,16 @@ void StoreRows(uint matrix, uint row_of_x, uint first_row, float scale, Rows row
     value = Silu(value) * (scale * rows.sums[kRowsEach + r]);
 #endif
     if (row < rows_of_matrix) {
-      if ((kAddends & (1u << matrix)) != 0u) value += LoadAddend(matrix, row);
+      if ((kAddends & (1u << matrix)) != 0u) {
+        const uint row_of_addend = row_of_x * P(4u * matrix + 5u);
+        value += LoadAddend(matrix, row_of_addend * rows_of_matrix + row);
+      }
       StoreElement(matrix, row_of_x * rows_of_matrix + row, value);
     }
   }
 }
 
-void ComputeRows(uint matrix, uint row_of_x, uint first_row, float scale) {
+void ComputeRows(uint matrix, uint row_of_x, uint first_row) {
   const uint blocks = P(0);
   const uint loads = blocks << P(1);
   const uint last_row = P(4u * matrix + 4u) - 1u;
@@ -326,6 +338,7 @@ void ComputeRows(uint matrix, uint row_of_x, uint first_row, float scale) {
   rows.x = row_of_x * loads;
   rows.eight = (min(first_row, last_row) >> 6) * 8u * blocks + (first_row & 7u);
   rows.in_eight = (first_row >> 3) & 7u;
+  rows.squares = 0.0;
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
     // Beyond the last row the last one stands in: nobody stores what comes of it.
     const uint row = min(first_row + 8u * (r % kRowsEach), last_row);
@@ -334,7 +347,7 @@ void ComputeRows(uint matrix, uint row_of_x, uint first_row, float scale) {
     rows.sums[r] = 0.0;
   }
   for (uint load = UNKNOWN_ZERO; load < loads; ++load) AddLoad(matrix, load, rows);
-  StoreRows(matrix, row_of_x, first_row, scale, rows);
+  StoreRows(matrix, row_of_x, first_row, ScaleOf(rows), rows);
 }
 
 uint RowsOfTile() { return kRowsEach * gl_WorkGroupSize.x; }
@@ -344,7 +357,7 @@ uint CountTiles(uint matrix) {
 }
 
 // The tiles of one matrix among those of this workgroup; `tiles_before` are those of others.
-void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles, float scale) {
+void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles) {
   const uint end = min(max(tiles.y, tiles_before) - tiles_before, CountTiles(matrix));
   // All invocations of a subgroup stay in the loop together: they share their loads.
   for (uint tile = max(tiles.x, tiles_before) - tiles_before; tile < end; ++tile) {
@@ -353,7 +366,7 @@ void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles, float scale) {
     uint row_of_x = tile - tile_of_rows * P(2);
     // Eights of invocations compute rows of which every eighth is one invocation's.
     const uint eight = tile_of_rows * gl_WorkGroupSize.x + (gl_LocalInvocationID.x & ~7u);
-    ComputeRows(matrix, row_of_x, eight * kRowsEach + (gl_LocalInvocationID.x & 7u), scale);
+    ComputeRows(matrix, row_of_x, eight * kRowsEach + (gl_LocalInvocationID.x & 7u));
   }
 }
 
@@ -367,15 +380,14 @@ uvec2 TilesOfWorkgroup(uint count) {
 }
 
 void main() {
-  const float scale = FindScale();
 #if MATRICES > 2
   const uint before = CountTiles(0u);
   const uint before_last = before + CountTiles(1u);
   const uvec2 tiles = TilesOfWorkgroup(before_last + CountTiles(2u));
-  ComputeMatrix(0u, 0u, tiles, scale);
-  ComputeMatrix(1u, before, tiles, scale);
-  ComputeMatrix(2u, before_last, tiles, scale);
+  ComputeMatrix(0u, 0u, tiles);
+  ComputeMatrix(1u, before, tiles);
+  ComputeMatrix(2u, before_last, tiles);
 #else
-  ComputeMatrix(0u, 0u, TilesOfWorkgroup(CountTiles(0u)), scale);
+  ComputeMatrix(0u, 0u, TilesOfWorkgroup(CountTiles(0u)));
 #endif
 }

@@ -65,6 +65,8 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
     if (has_bias) biases |= 1u << i;
     if (builder.tiled_loads(matrix.weights) != 0) tiled |= 1u << i;
     const uint32_t rows_of_matrix = builder.descriptor(matrix.weights).shape()[0];
+    const bool has_bias_of_each =
+        has_bias && builder.descriptor(matrix.bias).element_count() > rows_of_matrix;
     rows += rows_of_matrix;
     for (ValueId value : {matrix.weights, matrix.scale, matrix.zero_point}) {
       call.buffers.push_back({value, false});
@@ -73,10 +75,9 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
     // The module declares all slots, so something must be bound there.
     call.buffers.push_back({has_bias ? matrix.bias : gemv.x, false});
     call.buffers.push_back({matrix.result, true});
-    call.parameters.insert(call.parameters.end(), {rows_of_matrix, 0, 0, 0});
+    call.parameters.insert(call.parameters.end(), {rows_of_matrix, has_bias_of_each, 0, 0});
   }
   const bool normalizes = gemv.gain != kNoValue;
-  CHECK(!normalizes || rows_of_x == 1);
   const LoweredBuffer gain{normalizes ? gemv.gain : gemv.x, false};
   if (call.shader == ShaderId::kBlockGemvGroup) {
     // A group of two leaves the places of a third without rows.

@@ -14,6 +14,10 @@ namespace webnnd::service {
 // [N / 64, K / block, 8, 8] (pack_block_scales.h), else [N, K / block, 1].
 inline constexpr uint32_t kRowsOfScaleTile = 64;
 
+// Rows of x up to which weights are used as they lie; for more, normalizing rows by themselves
+// pays.
+inline constexpr uint32_t kFewRowsMax = 23;
+
 // Products as shaders/block_gemv.comp computes them, for several weights that share x: see
 // BlockMatmul and MatmulGroup of service/graph/macro.h.
 struct BlockGemv {
@@ -21,14 +25,14 @@ struct BlockGemv {
     ValueId weights = kNoValue;
     ValueId scale = kNoValue;
     ValueId zero_point = kNoValue;
-    ValueId bias = kNoValue;  // kNoValue: none.
+    ValueId bias = kNoValue;  // One row for all rows of x, or one for each; kNoValue: none.
     ValueId result = kNoValue;
   };
   ValueId x = kNoValue;
   std::vector<Matrix> matrices;  // At most kGemvMatricesMax.
   // Of two matrices, without biases: silu(first) * second is the result of the first.
   bool gated = false;
-  // Where there is a gain, x is one row and gain * x / sqrt(mean(x * x) + epsilon), and a third
+  // Where there is a gain, x is gain * x / sqrt(mean(x * x) + epsilon), of each row, and a third
   // matrix has no bias.
   ValueId gain = kNoValue;
   double epsilon = 0;

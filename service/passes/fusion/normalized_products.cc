@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "service/passes/block_gemv.h"
 #include "service/passes/fusion/graph_index.h"
 #include "service/passes/fusion/product_candidate.h"
 #include "service/passes/gemv.h"
@@ -37,16 +38,14 @@ class Fuser {
  private:
   bool Fuse(size_t at) {
     const Node normalization = graph_.nodes[at];
-    const ValueId row = normalization.results[0];
+    const ValueId rows = normalization.results[0];
     const bool has_bias = normalization.operands[3] != kNoValue;
     const bool has_indices = normalization.operands[4] != kNoValue;
     if (has_bias || has_indices) return false;
-    const webidl::OperandDescriptor& descriptor = index_.descriptor(row);
-    if (descriptor.element_count() != descriptor.shape().back()) return false;
-    const std::optional<size_t> user = OnlyUser(row);
+    const std::optional<size_t> user = OnlyUser(rows);
     if (!user) return false;
     std::optional<Node> product = AsGroup(graph_.nodes[*user]);
-    if (!product || !CanNormalize(*product, descriptor.element_count())) return false;
+    if (!product || !CanNormalize(*product, rows)) return false;
     const ValueId x = TakeSum(at);
     if (x == kNoValue) return false;
     auto& group = std::get<MatmulGroup>(product->macro);
@@ -85,14 +84,17 @@ class Fuser {
     return group;
   }
 
-  // Whether the group's kernel has room for the gain, and x is one row of `size` elements.
-  bool CanNormalize(const Node& group, uint64_t size) const {
+  // Whether the group's kernel has room for the gain, and `rows` are as many as it normalises.
+  bool CanNormalize(const Node& group, ValueId rows) const {
+    const webidl::OperandDescriptor& x = index_.descriptor(rows);
+    const uint32_t size = x.shape().back();
     const bool by_block = std::get<MatmulGroup>(group.macro).by_block;
     if (by_block && group.operands.size() > kLastBias && group.operands[kLastBias] != kNoValue) {
       return false;
     }
     const webidl::OperandDescriptor& weights = index_.descriptor(group.operands[kFirstWeights]);
-    return weights.element_count() == weights.shape()[0] * size;
+    return weights.element_count() == uint64_t{weights.shape()[0]} * size &&
+           x.element_count() <= uint64_t{by_block ? kFewRowsMax : 1} * size;
   }
 
   // What the normalization `at` normalises; where that is a sum, the product that one of its terms
@@ -110,7 +112,7 @@ class Fuser {
       const std::optional<size_t> maker = OnlyMaker(term);
       if (!maker) continue;
       std::optional<Node> product = AsGroup(graph_.nodes[*maker]);
-      if (!product || !CanAdd(*product, term)) continue;
+      if (!product || !CanAdd(*product, term, other)) continue;
       const ValueId sum = SumOf(normalization);
       product->operands[kFirstBias] = other;
       product->results = {sum};
@@ -135,11 +137,16 @@ class Fuser {
     return std::nullopt;
   }
 
-  // Whether the group is one product without a bias, whose result is the one row `term`.
-  bool CanAdd(const Node& group, ValueId term) const {
-    return group.operands.size() == kFirstBias + 1 && group.operands[kFirstBias] == kNoValue &&
-           index_.shape(group.operands[kFirstWeights])[0] ==
-               index_.descriptor(term).element_count();
+  // Whether the group is one product without a bias, whose result is `term`, as are the rows of
+  // `other`: one, or by block any number.
+  bool CanAdd(const Node& group, ValueId term, ValueId other) const {
+    if (group.operands.size() != kFirstBias + 1 || group.operands[kFirstBias] != kNoValue) {
+      return false;
+    }
+    const uint64_t elements = index_.descriptor(term).element_count();
+    const uint32_t columns = index_.shape(group.operands[kFirstWeights])[0];
+    return index_.descriptor(other).element_count() == elements &&
+           (elements == columns || std::get<MatmulGroup>(group.macro).by_block);
   }
 
   ValueId SumOf(const Node& normalization) {

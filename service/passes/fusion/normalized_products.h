@@ -1,4 +1,4 @@
-// FuseNormalizedProducts: lets products of one row normalise it themselves.
+// FuseNormalizedProducts: lets products of one row, or few, normalise them themselves.
 #ifndef WEBNND_SERVICE_PASSES_FUSION_NORMALIZED_PRODUCTS_H_
 #define WEBNND_SERVICE_PASSES_FUSION_NORMALIZED_PRODUCTS_H_
 
