@@ -21,13 +21,9 @@ namespace {
 using fault::Kind;
 
 // Variables that reach a worker; the rest of the daemon's environment is nobody's business.
-constexpr std::string_view kPassedPrefixes[] = {"WEBNND_",
-                                                "ASAN_OPTIONS=",
-                                                "UBSAN_OPTIONS=",
-                                                "LSAN_OPTIONS=",
-                                                "TSAN_OPTIONS=",
-                                                "LP_NUM_THREADS=",
-                                                "GALLIUM_OVERRIDE_CPU_CAPS="};
+constexpr std::string_view kPassedPrefixes[] = {
+    "WEBNND_",       "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
+    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "LP_NUM_THREADS="};
 
 std::string SignalText(int signal) {
   const char* name = sigabbrev_np(signal);

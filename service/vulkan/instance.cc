@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "service/vulkan/lavapipe.h"
 #include "service/vulkan/vk_try.h"
 
 namespace webnnd::service {
@@ -66,9 +65,6 @@ void KeepLoaded(bool) {}
 }  // namespace
 
 Result<std::shared_ptr<Instance>> Instance::Create(bool validation) {
-  // Once: other threads may read the environment later.
-  [[maybe_unused]] static const bool chosen =
-      (ChooseLavapipesInstructions(HostProcessor::Detect()), true);
   KeepLoaded(validation);
   if (validation) {
     ASSIGN_OR_RETURN(bool present, HasLayer(kValidationLayer));
