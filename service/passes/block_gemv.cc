@@ -21,9 +21,9 @@ ShaderId ChooseShader(const BlockGemv& gemv) {
   return gemv.matrices.size() == 1 ? ShaderId::kBlockGemv : ShaderId::kBlockGemvGroup;
 }
 
-bool IsByTiles(const webidl::OperandDescriptor& scale) { return scale.rank() == 4; }
-
 }  // namespace
+
+bool HasScalesByTiles(const webidl::OperandDescriptor& scale) { return scale.rank() == 4; }
 
 bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights) {
   return webidl::BitsPerElement(weights.data_type()) == 4 && weights.rank() == 3 &&
@@ -94,7 +94,7 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
   call.specialization = {static_cast<uint32_t>(x.data_type()),
                          static_cast<uint32_t>(weights.data_type()),
                          biases,
-                         IsByTiles(builder.descriptor(gemv.matrices[0].scale)),
+                         HasScalesByTiles(builder.descriptor(gemv.matrices[0].scale)),
                          normalizes,
                          tiled};
   // An invocation computes eight rows where operands are read as texels.

@@ -14,9 +14,9 @@ namespace webnnd::service {
 // [N / 64, K / block, 8, 8] (pack_block_scales.h), else [N, K / block, 1].
 inline constexpr uint32_t kRowsOfScaleTile = 64;
 
-// Rows of x up to which weights are used as they lie; for more, normalizing rows by themselves
-// pays.
-inline constexpr uint32_t kFewRowsMax = 23;
+// Rows of x up to which weights are used as they lie, and rows normalised by each product. For
+// more, unpacking the weights once costs less than taking them from their words for each row.
+inline constexpr uint32_t kFewRowsMax = 55;
 
 // Products as shaders/block_gemv.comp computes them, for several weights that share x: see
 // BlockMatmul and MatmulGroup of service/graph/macro.h.
@@ -40,6 +40,9 @@ struct BlockGemv {
 
 // Whether the kernel can: 4 bits, and blocks of 32 or a power of 2 above.
 bool IsBlockGemvWeight(const webidl::OperandDescriptor& weights);
+
+// Whether scales, and zero points, come by tiles (kRowsOfScaleTile).
+bool HasScalesByTiles(const webidl::OperandDescriptor& scale);
 
 // Indices of the operands of `node` that are weights of the kernel, each with its scale and its
 // zero point behind it; none where another kernel, or none, computes it.

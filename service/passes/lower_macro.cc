@@ -65,13 +65,9 @@ Status Lower(const BlockMatmul&, const Node& node, LoweringBuilder& builder) {
   const ValueId x = node.operands[0];
   const OperandDescriptor& weights = builder.descriptor(node.operands[1]);
   if (IsBlockGemvWeight(weights)) {
-    BlockGemv gemv{.x = x};
-    gemv.matrices = {{.weights = node.operands[1],
-                      .scale = node.operands[2],
-                      .zero_point = node.operands[3],
-                      .result = node.results[0]}};
-    AddBlockGemvCall(gemv, builder);
-    return {};
+    Node group = node;
+    group.operands.push_back(kNoValue);  // No bias.
+    return LowerMatmulGroup({.by_block = true}, group, builder);
   }
   const Shape& shape = weights.shape();  // [N, K / block, block]
   const OperandDescriptor& result = builder.descriptor(node.results[0]);

@@ -1,5 +1,6 @@
 #include "service/passes/lower_matmul_group.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "service/passes/block_gemv.h"
 #include "service/passes/gemv.h"
 #include "service/passes/matrix_product.h"
+#include "service/passes/tall_product.h"
 
 namespace webnnd::service {
 namespace {
@@ -71,22 +73,34 @@ Status LowerRow(const MatmulGroup& macro, const Node& node, uint32_t depth,
   return {};
 }
 
+// b is the weights, by block or not.
 Product MakeProduct(ValueId x, uint32_t rows, const Member& member, LoweringBuilder& builder) {
-  const webidl::Shape& weights = builder.descriptor(member.weights).shape();
+  const OperandDescriptor& weights = builder.descriptor(member.weights);
   Product product;
   product.a = x;
   product.b = member.weights;
   product.c = member.bias;
   product.result = member.result;
   product.rows = rows;
-  product.columns = weights[0];
-  product.depth = weights[1];
+  product.columns = weights.shape()[0];
+  product.depth = NarrowCast<uint32_t>(weights.element_count() / product.columns);
   product.a_strides = {product.depth, 1};
   product.b_strides = {1, product.depth};
-  if (member.bias != kNoValue) product.c_strides = {0, 1};
+  if (member.bias != kNoValue) {
+    const bool is_of_each = builder.descriptor(member.bias).element_count() > product.columns;
+    product.c_strides = {is_of_each ? product.columns : 0, 1};
+  }
   product.result_strides = {product.columns, 1};
   product.batch = {StridedDimension()};
   return product;
+}
+
+// Whether all of the group's weights by block are best unpacked.
+bool AllUnpack(const Node& node, uint32_t rows, LoweringBuilder& builder) {
+  const std::vector<Member> members = ListMembers(node);
+  return std::all_of(members.begin(), members.end(), [&](const Member& member) {
+    return UnpacksBlocks(MakeProduct(node.operands[0], rows, member, builder), builder);
+  });
 }
 
 // Many rows keep a kernel busy with one of the weights.
@@ -103,7 +117,11 @@ Status LowerRows(const MatmulGroup& macro, const Node& node, uint32_t rows,
     if (macro.gated && i == 0) {
       product.activation = Activation{.kind = OperatorKind::kSigmoid, .gates = true};
     }
-    TRY(AddProductCall(product, builder));
+    if (macro.by_block) {
+      TRY(AddBlockProduct(std::move(product), members[i].scale, members[i].zero_point, builder));
+    } else {
+      TRY(AddProductCall(product, builder));
+    }
   }
   if (!macro.gated) return {};
   Node mul;
@@ -116,10 +134,14 @@ Status LowerRows(const MatmulGroup& macro, const Node& node, uint32_t rows,
 }  // namespace
 
 Status LowerMatmulGroup(const MatmulGroup& macro, const Node& node, LoweringBuilder& builder) {
-  if (macro.by_block) return LowerByBlock(macro, node, builder);
   const OperandDescriptor& x = builder.descriptor(node.operands[0]);
-  const uint32_t depth = builder.descriptor(node.operands[1]).shape()[1];
+  const OperandDescriptor& weights = builder.descriptor(node.operands[1]);
+  const auto depth = NarrowCast<uint32_t>(weights.element_count() / weights.shape()[0]);
   const auto rows = NarrowCast<uint32_t>(x.element_count() / depth);
+  if (macro.by_block) {
+    const bool unpacks = !macro.normalizes && AllUnpack(node, rows, builder);
+    return unpacks ? LowerRows(macro, node, rows, builder) : LowerByBlock(macro, node, builder);
+  }
   if (rows == 1 && IsGemvDepth(x.data_type(), depth)) return LowerRow(macro, node, depth, builder);
   CHECK(!macro.normalizes);
   return LowerRows(macro, node, rows, builder);

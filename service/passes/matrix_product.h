@@ -34,6 +34,7 @@ struct ImageColumns {
 struct Product {
   ValueId a = kNoValue;
   ValueId b = kNoValue;
+  bool b_in_panels = false;     // As tall_product.h makes them. Only for products that are tall.
   ValueId c = kNoValue;         // kNoValue: none.
   ValueId residual = kNoValue;  // Like the result; kNoValue: none.
   ValueId result = kNoValue;

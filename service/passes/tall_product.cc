@@ -1,11 +1,13 @@
 #include "service/passes/tall_product.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/checked_math.h"
+#include "service/passes/block_gemv.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
@@ -60,8 +62,10 @@ bool PanelsFit(const Product& product, size_t operand) {
   return CountPanels(product, operand) <= kPanelBytesMax / sizeof(float) / PanelElements(product);
 }
 
-bool IsInPanels(ValueId value, const LoweringBuilder& builder) {
-  return builder.graph().values[value].panels_of != nullptr;
+bool IsInPanels(const Product& product, size_t operand, const LoweringBuilder& builder) {
+  if (operand == 1 && product.b_in_panels) return true;
+  const ValueId matrix = operand == 0 ? product.a : product.b;
+  return builder.graph().values[matrix].panels_of != nullptr;
 }
 
 // Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
@@ -87,7 +91,7 @@ void SetPanelStrides(Product& product, size_t operand) {
 // The product's operand becomes panels, unless it is.
 Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
   ValueId& matrix = operand == 0 ? product.a : product.b;
-  if (!IsInPanels(matrix, builder)) {
+  if (!IsInPanels(product, operand, builder)) {
     ASSIGN_OR_RETURN(matrix, AddPanels(product, operand, builder));
   }
   SetPanelStrides(product, operand);
@@ -136,6 +140,15 @@ uint32_t GroupColumns(const Product& product) {
   if (product.rows * row_bytes <= kKeptBytesMax) return 1;
   return NarrowCast<uint32_t>(
       std::clamp<uint64_t>(kKeptBytesMax / (kTileColumns * row_bytes), 1, across));
+}
+
+// Where an operand's panels go.
+Result<ValueId> AddRoomForPanels(const Product& product, size_t operand, LoweringBuilder& builder) {
+  const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
+  const uint32_t shape[] = {panels, PanelElements(product)};
+  ASSIGN_OR_RETURN(auto descriptor,
+                   webidl::OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  return builder.AddTemporary(std::move(descriptor));
 }
 
 // a, and b where it loads so, are panels.
@@ -215,10 +228,7 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
   const ValueId matrix = operand == 0 ? product.a : product.b;
   const std::vector<StridedDimension> batch = OwnBatch(product, operand);
   const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
-  const uint32_t shape[] = {panels, PanelElements(product)};
-  ASSIGN_OR_RETURN(auto descriptor,
-                   webidl::OperandDescriptor::Create(OperandDataType::kFloat32, shape));
-  const ValueId packed = builder.AddTemporary(std::move(descriptor));
+  ASSIGN_OR_RETURN(const ValueId packed, AddRoomForPanels(product, operand, builder));
 
   LoweredCall call;
   call.shader = ShaderId::kPackPanels;
@@ -250,11 +260,42 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
   return packed;
 }
 
+bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder) {
+  return product.rows > kFewRowsMax && IsBlockGemvWeight(builder.descriptor(product.b)) &&
+         CanTakePanels(product, 1);
+}
+
+// By shaders/block_panels.comp.
+Status AddBlockProduct(Product product, ValueId scale, ValueId zero_point,
+                       LoweringBuilder& builder) {
+  constexpr uint32_t kWeightsPerWord = 8;
+  ASSIGN_OR_RETURN(const ValueId panels, AddRoomForPanels(product, 1, builder));
+  const webidl::OperandDescriptor& weights = builder.descriptor(product.b);
+  const uint32_t words = product.depth / kWeightsPerWord;
+  const uint32_t units = DivideRoundingUp(product.columns, kPanelWidth) * words * (kPanelWidth / 4);
+  LoweredCall call;
+  call.shader = ShaderId::kBlockPanels;
+  call.specialization = {static_cast<uint32_t>(builder.descriptor(scale).data_type()),
+                         static_cast<uint32_t>(weights.data_type()),
+                         HasScalesByTiles(builder.descriptor(scale)),
+                         builder.tiled_loads(product.b) != 0};
+  call.buffers = {{product.b, false}, {scale, false}, {zero_point, false}, {panels, true}};
+  call.parameters = {units, product.columns, weights.shape()[1],
+                     static_cast<uint32_t>(std::countr_zero(weights.shape()[2] / kWeightsPerWord))};
+  AppendDivisor(words, call.parameters);
+  call.invocations = units;
+  call.cost = uint64_t{product.columns} * product.depth;
+  builder.AddCall(std::move(call));
+  product.b = panels;
+  product.b_in_panels = true;
+  return AddTallProductCalls(product, builder);
+}
+
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);
   TRY(Pack(packed, 0, builder));
-  if (IsInPanels(product.b, builder) || PacksB(product)) {
+  if (IsInPanels(product, 1, builder) || PacksB(product)) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }

@@ -19,6 +19,13 @@ uint64_t PanelBytes(const Product& product, size_t operand);
 // Adds the call that makes them of the product's operand, and says which value they are.
 Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilder& builder);
 
+// Whether b, weights [N, K / block, block] as IsBlockGemvWeight() (block_gemv.h) takes them, which
+// all rows of a share, is best unpacked to panels each time.
+bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder);
+// The calls that do, and those of the product.
+Status AddBlockProduct(Product product, ValueId scale, ValueId zero_point,
+                       LoweringBuilder& builder);
+
 // For products that are tall; an operand may be panels already (Value::panels_of).
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder);
 

@@ -208,10 +208,44 @@ TEST_F(Fusion, FewNormalizedRows_ArePartOfTheirProductsByBlock) {
     });
   }
   ExpectKernels(1, [&](Net& net) {
-    net.Out(multiply(net, Normalize(net, net.In(kFloat, {23, 64}))));
+    net.Out(multiply(net, Normalize(net, net.In(kFloat, {55, 64}))));
   });
   ExpectKernels(2, [&](Net& net) {
-    net.Out(multiply(net, Normalize(net, net.In(kFloat, {24, 64}))));
+    net.Out(multiply(net, Normalize(net, net.In(kFloat, {56, 64}))));
+  });
+}
+
+// Unpacked weights, packed rows, the product.
+TEST_F(Fusion, ManyRowsTimesQuantisedBlocks_AreATallProductOfUnpackedWeights) {
+  const auto expect_kernels = [&](uint32_t kernels, OperandDataType type, uint32_t rows,
+                                  uint32_t columns, OperandDataType weights, uint32_t block) {
+    SCOPED_TRACE(testing::Message() << webidl::ToString(type) << ", " << webidl::ToString(weights)
+                                    << ", M " << rows << ", N " << columns << ", block " << block);
+    ExpectKernels(kernels, [&](Net& net) {
+      net.Out(AddBlockMatmul(net, net.In(type, {rows, 256}), weights, columns, block));
+    });
+  };
+  // Scales by tiles and not; weights by tiles and not; columns that fill no panel.
+  expect_kernels(3, kFloat, 70, 256, OperandDataType::kInt4, 32);
+  expect_kernels(3, kFloat, 64, 288, OperandDataType::kUint4, 64);
+  expect_kernels(3, kHalf, 70, 301, OperandDataType::kInt4, 128);
+  // Few rows, few products.
+  expect_kernels(1, kFloat, 55, 512, OperandDataType::kInt4, 32);
+  expect_kernels(1, kFloat, 70, 64, OperandDataType::kInt4, 32);
+}
+
+TEST_F(Fusion, ProductsByBlockThatShareManyRows_UnpackTheirWeightsEach) {
+  const auto multiply = [](Net& net, const Operand& x) {
+    return AddBlockMatmul(net, x, OperandDataType::kUint4, 320, 32);
+  };
+  ExpectKernels(6, [&](Net& net) {
+    Operand x = net.In(kFloat, {64, 256});
+    net.Out(AddBias(net, multiply(net, x)));
+    net.Out(multiply(net, x));
+  });
+  ExpectKernels(7, [&](Net& net) {
+    Operand x = net.In(kFloat, {64, 256});
+    net.Out(Gate(net, multiply(net, x), multiply(net, x)));
   });
 }
 
