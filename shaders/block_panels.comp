@@ -6,7 +6,7 @@
 // bytes of each step.
 //
 // Parameters: 0 units; 1 rows of w; 2 blocks in a row; 3 log2 of the words in a block; uvec4 1 a
-// divisor, the words in a row. Specialisation constants: 1 data type of scale; 2 of w and zero point;
+// divisor, the words in a row, and behind it which panel is the first. Specialisation constants: 1 data type of scale; 2 of w and zero point;
 // 3 whether scales and zero points come by tiles; 4 whether w does.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -44,7 +44,7 @@ void main() {
     const uint place = unit >> 3;
     const uint panel = Divide(place, P4(1).xyz);
     const uint word = place - panel * P4(1).x;
-    const uint first_row = 32u * panel + 4u * (unit & 7u);
+    const uint first_row = 32u * (P4(1).w + panel) + 4u * (unit & 7u);
     uvec4 weights;
     vec4 scales;
     vec4 zero_points;

@@ -118,7 +118,7 @@ Status LowerRows(const MatmulGroup& macro, const Node& node, uint32_t rows,
       product.activation = Activation{.kind = OperatorKind::kSigmoid, .gates = true};
     }
     if (macro.by_block) {
-      TRY(AddBlockProduct(std::move(product), members[i].scale, members[i].zero_point, builder));
+      TRY(AddBlockProduct(product, members[i].scale, members[i].zero_point, builder));
     } else {
       TRY(AddProductCall(product, builder));
     }

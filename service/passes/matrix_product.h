@@ -34,7 +34,6 @@ struct ImageColumns {
 struct Product {
   ValueId a = kNoValue;
   ValueId b = kNoValue;
-  bool b_in_panels = false;     // As tall_product.h makes them. Only for products that are tall.
   ValueId c = kNoValue;         // kNoValue: none.
   ValueId residual = kNoValue;  // Like the result; kNoValue: none.
   ValueId result = kNoValue;
@@ -45,6 +44,9 @@ struct Product {
   MatrixStrides b_strides;
   MatrixStrides c_strides;
   MatrixStrides result_strides;
+  // Where the result, c and the residual have more columns, the first of those that are meant, a
+  // multiple of kBufferAlignment elements. Only for products that are tall.
+  uint32_t first_column = 0;
   double alpha = 1;
   double beta = 1;
   std::vector<StridedDimension> batch;  // Strides of a, b, c and the result.

@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "service/passes/block_gemv.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/plan/plan.h"
 
 namespace webnnd::service {
 namespace {
@@ -62,10 +63,8 @@ bool PanelsFit(const Product& product, size_t operand) {
   return CountPanels(product, operand) <= kPanelBytesMax / sizeof(float) / PanelElements(product);
 }
 
-bool IsInPanels(const Product& product, size_t operand, const LoweringBuilder& builder) {
-  if (operand == 1 && product.b_in_panels) return true;
-  const ValueId matrix = operand == 0 ? product.a : product.b;
-  return builder.graph().values[matrix].panels_of != nullptr;
+bool IsInPanels(ValueId value, const LoweringBuilder& builder) {
+  return builder.graph().values[value].panels_of != nullptr;
 }
 
 // Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
@@ -91,7 +90,7 @@ void SetPanelStrides(Product& product, size_t operand) {
 // The product's operand becomes panels, unless it is.
 Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
   ValueId& matrix = operand == 0 ? product.a : product.b;
-  if (!IsInPanels(product, operand, builder)) {
+  if (!IsInPanels(matrix, builder)) {
     ASSIGN_OR_RETURN(matrix, AddPanels(product, operand, builder));
   }
   SetPanelStrides(product, operand);
@@ -142,6 +141,13 @@ uint32_t GroupColumns(const Product& product) {
       std::clamp<uint64_t>(kKeptBytesMax / (kTileColumns * row_bytes), 1, across));
 }
 
+// Of b, where it is unpacked part by part so that its panels fit: 0 where no part does.
+uint32_t ColumnsOfPart(const Product& product) {
+  const uint64_t fit = kPanelBytesMax / sizeof(float) / PanelDepth(product);
+  return NarrowCast<uint32_t>(
+      std::min<uint64_t>(product.columns, fit / kBufferAlignment * kBufferAlignment));
+}
+
 // Where an operand's panels go.
 Result<ValueId> AddRoomForPanels(const Product& product, size_t operand, LoweringBuilder& builder) {
   const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
@@ -157,6 +163,8 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
   const OperandDataType type = builder.descriptor(product.result).data_type();
   const bool has_rest = b_loads != LoadPattern::kPanels && product.depth % kBlock != 0;
   const bool has_residual = product.residual != kNoValue;
+  const uint64_t first_byte = uint64_t{product.first_column} * webidl::BitsPerElement(type) / 8;
+  const uint64_t first_byte_of_c = product.c_strides.column != 0 ? first_byte : 0;
   LoweredCall call;
   call.shader = ChooseKernel(product);
   call.specialization = {static_cast<uint32_t>(builder.descriptor(product.b).data_type()),
@@ -168,12 +176,12 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
                          has_rest,
                          has_residual,
                          ActivationConstant(product.activation)};
+  call.buffers = {{product.a, false}, {product.b, false}, {product.result, true, first_byte}};
   // The module declares all slots, so something must be bound there.
-  call.buffers = {{product.a, false},
-                  {product.b, false},
-                  {product.result, true},
-                  {product.c != kNoValue ? product.c : product.a, false},
-                  {has_residual ? product.residual : product.a, false}};
+  call.buffers.push_back(product.c != kNoValue ? LoweredBuffer{product.c, false, first_byte_of_c}
+                                               : LoweredBuffer{product.a, false});
+  call.buffers.push_back(has_residual ? LoweredBuffer{product.residual, false, first_byte}
+                                      : LoweredBuffer{product.a, false});
   call.parameters = {CountMatrices(product),
                      product.rows,
                      product.columns,
@@ -203,6 +211,30 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
   // At least; more would keep fewer workgroups than balance the load.
   call.cost_per_turn = 8;
   return call;
+}
+
+// The panels of the part's columns of `product`, by shaders/block_panels.comp.
+Result<ValueId> AddBlockPanels(const Product& product, const Product& part, ValueId scale,
+                               ValueId zero_point, LoweringBuilder& builder) {
+  constexpr uint32_t kWeightsPerWord = 8;
+  ASSIGN_OR_RETURN(const ValueId panels, AddRoomForPanels(part, 1, builder));
+  const webidl::OperandDescriptor& weights = builder.descriptor(product.b);
+  const uint32_t words = product.depth / kWeightsPerWord;
+  const uint32_t units = DivideRoundingUp(part.columns, kPanelWidth) * words * (kPanelWidth / 4);
+  LoweredCall call;
+  call.shader = ShaderId::kBlockPanels;
+  call.specialization = {static_cast<uint32_t>(builder.descriptor(scale).data_type()),
+                         static_cast<uint32_t>(weights.data_type()),
+                         HasScalesByTiles(builder.descriptor(scale)),
+                         builder.tiled_loads(product.b) != 0};
+  call.buffers = {{product.b, false}, {scale, false}, {zero_point, false}, {panels, true}};
+  call.parameters = {units, product.columns, weights.shape()[1],
+                     static_cast<uint32_t>(std::countr_zero(weights.shape()[2] / kWeightsPerWord))};
+  AppendDivisor(words, call.parameters, part.first_column / kPanelWidth);
+  call.invocations = units;
+  call.cost = uint64_t{part.columns} * product.depth;
+  builder.AddCall(std::move(call));
+  return panels;
 }
 
 }  // namespace
@@ -262,40 +294,27 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
 
 bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder) {
   return product.rows > kFewRowsMax && IsBlockGemvWeight(builder.descriptor(product.b)) &&
-         CanTakePanels(product, 1);
+         IsTall(product) && ColumnsOfPart(product) > 0;
 }
 
-// By shaders/block_panels.comp.
-Status AddBlockProduct(Product product, ValueId scale, ValueId zero_point,
+Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,
                        LoweringBuilder& builder) {
-  constexpr uint32_t kWeightsPerWord = 8;
-  ASSIGN_OR_RETURN(const ValueId panels, AddRoomForPanels(product, 1, builder));
-  const webidl::OperandDescriptor& weights = builder.descriptor(product.b);
-  const uint32_t words = product.depth / kWeightsPerWord;
-  const uint32_t units = DivideRoundingUp(product.columns, kPanelWidth) * words * (kPanelWidth / 4);
-  LoweredCall call;
-  call.shader = ShaderId::kBlockPanels;
-  call.specialization = {static_cast<uint32_t>(builder.descriptor(scale).data_type()),
-                         static_cast<uint32_t>(weights.data_type()),
-                         HasScalesByTiles(builder.descriptor(scale)),
-                         builder.tiled_loads(product.b) != 0};
-  call.buffers = {{product.b, false}, {scale, false}, {zero_point, false}, {panels, true}};
-  call.parameters = {units, product.columns, weights.shape()[1],
-                     static_cast<uint32_t>(std::countr_zero(weights.shape()[2] / kWeightsPerWord))};
-  AppendDivisor(words, call.parameters);
-  call.invocations = units;
-  call.cost = uint64_t{product.columns} * product.depth;
-  builder.AddCall(std::move(call));
-  product.b = panels;
-  product.b_in_panels = true;
-  return AddTallProductCalls(product, builder);
+  Product part = product;
+  TRY(Pack(part, 0, builder));
+  while (part.first_column < product.columns) {
+    part.columns = std::min(ColumnsOfPart(product), product.columns - part.first_column);
+    ASSIGN_OR_RETURN(part.b, AddBlockPanels(product, part, scale, zero_point, builder));
+    builder.AddCall(MakeTallCall(part, LoadPattern::kPanels, builder));
+    part.first_column += part.columns;
+  }
+  return {};
 }
 
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);
   TRY(Pack(packed, 0, builder));
-  if (IsInPanels(product, 1, builder) || PacksB(product)) {
+  if (IsInPanels(product.b, builder) || PacksB(product)) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }

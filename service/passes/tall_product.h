@@ -22,8 +22,9 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
 // Whether b, weights [N, K / block, block] as IsBlockGemvWeight() (block_gemv.h) takes them, which
 // all rows of a share, is best unpacked to panels each time.
 bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder);
-// The calls that do, and those of the product.
-Status AddBlockProduct(Product product, ValueId scale, ValueId zero_point,
+// The calls that do, a part after the other where all panels would take too much, and those of the
+// product.
+Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,
                        LoweringBuilder& builder);
 
 // For products that are tall; an operand may be panels already (Value::panels_of).

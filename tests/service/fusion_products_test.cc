@@ -234,6 +234,15 @@ TEST_F(Fusion, ManyRowsTimesQuantisedBlocks_AreATallProductOfUnpackedWeights) {
   expect_kernels(1, kFloat, 70, 64, OperandDataType::kInt4, 32);
 }
 
+// Panels of all would take more than a product may have beside it.
+TEST_F(Fusion, ManyRowsTimesALargeMatrixOfBlocks_AreSeveralProducts) {
+  ExpectKernels(5, [&](Net& net) {
+    Operand product =
+        AddBlockMatmul(net, net.In(kFloat, {56, 1056}), OperandDataType::kUint4, 8000, 32);
+    net.Out(AddBias(net, product));
+  });
+}
+
 TEST_F(Fusion, ProductsByBlockThatShareManyRows_UnpackTheirWeightsEach) {
   const auto multiply = [](Net& net, const Operand& x) {
     return AddBlockMatmul(net, x, OperandDataType::kUint4, 320, 32);
