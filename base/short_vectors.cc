@@ -19,12 +19,10 @@ namespace {
 
 #ifdef WEBNND_SHORT_VECTORS_EVERYWHERE  // For tests.
 bool WantsShortVectors() { return true; }
-#elif defined(__x86_64__)
+#else
 bool WantsShortVectors() {
   return __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx512f") != 0;
 }
-#else
-bool WantsShortVectors() { return false; }
 #endif
 
 // The function of LLVM's that the library of `caller` would call without this program; libraries
@@ -53,6 +51,10 @@ extern "C" __attribute__((visibility("default"))) void* LLVMAddFunction(void* mo
                                                                         void* type) {
   const void* caller = __builtin_return_address(0);
   auto* add = webnnd::Find<webnnd::AddFunction>(caller, "LLVMAddFunction");
+  if (add == nullptr || add == &LLVMAddFunction) {
+    // Of a library that others have made known to all.
+    add = reinterpret_cast<webnnd::AddFunction*>(dlsym(RTLD_NEXT, "LLVMAddFunction"));
+  }
   if (add == nullptr) std::abort();  // Who called it without having it?
   void* function = add(module, name, type);
   if (!webnnd::WantsShortVectors()) return function;

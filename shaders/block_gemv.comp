@@ -1,9 +1,9 @@
 // result[m, n] = sum over k of x[m, k] * (w[n, k] - zero_point[n, k / block]) * scale[n, k / block]
-// + addend[n], or addend[m, n], for each of up to MATRICES weights w of 4 bits that share x; with -DGATED=1
-// result[m, n] = silu(gate[m, n]) * up[m, n] of the two products. Slots: 1 x; from 2 on w, scale,
-// zero point, addend (x again where there is none) and result of each matrix in turn, the gate
-// before up. Sums are float32. Where it normalizes the rows of x (see gemv.comp), the gain
-// follows; of a group it takes the place of the third addend.
+// + addend[n], or addend[m, n], for each of up to MATRICES weights w of 4 bits that share x; with
+// -DGATED=1 result[m, n] = silu(gate[m, n]) * up[m, n] of the two products. Slots: 1 x; from 2 on w,
+// scale, zero point, addend (x again where there is none) and result of each matrix in turn, the gate
+// before up. Sums are float32. Where it normalizes the rows of x (see gemv.comp), the gain follows; of
+// a group it takes the place of the third addend.
 //
 // An invocation computes every eighth of some rows of w, for one row of x. Neighbours need the same
 // elements of x, so each loads four of 32, and gets the others by shuffle. Weights are taken from
@@ -15,10 +15,11 @@
 //
 // Rows of w come by tiles of 32 (service/graph/row_tiles.h), or one after the other.
 //
-// Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; 3 epsilon; from
-// uvec4 1 on for each matrix: rows of w; whether each row of x has a row of the addend. Specialisation
-// constants: 1 data type of x, scale, addend and result; 2 of w and zero point; 3 bit j: whether matrix j has an addend; 4 whether scales and
-// zero points come by tiles; 5 whether it normalizes; 6 bit j: whether w of matrix j comes by tiles.
+// Parameters: 0 blocks in a row; 1 log2 of the loads of 16 bytes in a block; 2 rows of x; 3 epsilon;
+// from uvec4 1 on for each matrix: rows of w; whether each row of x has a row of the addend.
+// Specialisation constants: 1 data type of x, scale, addend and result; 2 of w and zero point; 3 bit j:
+// whether matrix j has an addend; 4 whether scales and zero points come by tiles; 5 whether it
+// normalizes; 6 bit j: whether w of matrix j comes by tiles.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

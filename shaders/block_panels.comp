@@ -6,8 +6,9 @@
 // bytes of each step.
 //
 // Parameters: 0 units; 1 rows of w; 2 blocks in a row; 3 log2 of the words in a block; uvec4 1 a
-// divisor, the words in a row, and behind it which panel is the first. Specialisation constants: 1 data type of scale; 2 of w and zero point;
-// 3 whether scales and zero points come by tiles; 4 whether w does.
+// divisor, the words in a row, and behind it which panel is the first. Specialisation constants: 1 data
+// type of scale; 2 of w and zero point; 3 whether scales and zero points come by tiles; 4 whether w
+// does.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

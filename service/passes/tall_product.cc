@@ -27,6 +27,9 @@ constexpr uint32_t kBlock = 8;
 constexpr uint32_t kShallowDepthMax = 256;
 // What panels may take beside the operands.
 constexpr uint64_t kPanelBytesMax = uint64_t{32} << 20;
+// The same of weights by block, which can be unpacked part by part: little enough that graphs keep
+// room for their largest sizes (limits::kRoomForAllSizesBytesMax).
+constexpr uint64_t kBlockPanelBytesMax = uint64_t{8} << 20;
 
 // What tall_matmul.comp adds (C_...) and how it stores (STORES_...).
 enum class Addend : uint32_t { kNone, kElements, kOfRow, kOfColumn };
@@ -143,7 +146,7 @@ uint32_t GroupColumns(const Product& product) {
 
 // Of b, where it is unpacked part by part so that its panels fit: 0 where no part does.
 uint32_t ColumnsOfPart(const Product& product) {
-  const uint64_t fit = kPanelBytesMax / sizeof(float) / PanelDepth(product);
+  const uint64_t fit = kBlockPanelBytesMax / sizeof(float) / PanelDepth(product);
   return NarrowCast<uint32_t>(
       std::min<uint64_t>(product.columns, fit / kBufferAlignment * kBufferAlignment));
 }

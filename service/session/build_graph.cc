@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "service/passes/block_gemv.h"
 #include "service/passes/compile.h"
 #include "service/passes/graph_at.h"
 #include "webidl/dynamic_inference.h"
@@ -98,10 +99,12 @@ class DeviceEvaluator : public ConstantEvaluator {
   std::vector<std::shared_ptr<Buffer>> buffers_;  // The builder's constants, then folded ones.
 };
 
-// Sizes of one dimension that lowering may tell apart: none, one, odd, of whole vectors, the most.
+// Sizes of one dimension that lowering may tell apart: none, one, more than a few (of rows that
+// products by block take as they lie), odd, of whole vectors, the most.
 std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds) {
   const uint32_t middle = bounds.min + (bounds.max - bounds.min) / 2;
-  std::vector<uint32_t> sizes = {bounds.min, 1, middle | 1, AlignUp(middle, 8u), bounds.max};
+  std::vector<uint32_t> sizes = {bounds.min,          1,         kFewRowsMax + 1, middle | 1,
+                                 AlignUp(middle, 8u), bounds.max};
   std::erase_if(sizes, [&](uint32_t size) { return size < bounds.min || size > bounds.max; });
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -111,7 +114,7 @@ std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds) {
 // Sizes at which a dynamic graph is tried: all of the above with all others, where that is few
 // enough; the least of all come first.
 std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
-  constexpr size_t kTrialsMax = 32;
+  constexpr size_t kTrialsMax = 36;  // Of two dimensions, all.
   std::vector<webidl::Assignment> trials(1);
   for (const auto& [name, bounds] : graph.names.symbols()) {
     const std::vector<uint32_t> sizes = TrialSizesOf(bounds);

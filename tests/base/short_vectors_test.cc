@@ -18,10 +18,8 @@ TEST(ShortVectors, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
   EXPECT_NE(compile("f"), nullptr);
 #ifdef WEBNND_SHORT_VECTORS_EVERYWHERE
   const bool is_short = true;
-#elif defined(__x86_64__)
-  const bool is_short = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
 #else
-  const bool is_short = false;
+  const bool is_short = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
 #endif
   const std::string attributes = "min-legal-vector-width 256\nprefer-vector-width 256\n";
   EXPECT_EQ(calls(), "function f\n" + (is_short ? attributes : ""));

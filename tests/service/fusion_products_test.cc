@@ -236,10 +236,37 @@ TEST_F(Fusion, ManyRowsTimesQuantisedBlocks_AreATallProductOfUnpackedWeights) {
 
 // Panels of all would take more than a product may have beside it.
 TEST_F(Fusion, ManyRowsTimesALargeMatrixOfBlocks_AreSeveralProducts) {
-  ExpectKernels(5, [&](Net& net) {
+  const auto multiply = [](Net& net, const Operand& x) {
+    return AddBlockMatmul(net, x, OperandDataType::kUint4, 2001, 32);
+  };
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectKernels(5, [&](Net& net) {
+      net.Out(AddBias(net, multiply(net, net.In(type, {56, 1056}))));
+    });
+  }
+  ExpectKernels(11, [&](Net& net) {
+    Operand x = net.In(kFloat, {56, 1056});
+    net.Out(Gate(net, multiply(net, x), multiply(net, x)));
+  });
+}
+
+TEST_F(Fusion, ProductsByBlockOfWhichOneIsSmall_StayOneKernel) {
+  ExpectKernels(1, [&](Net& net) {
+    Operand x = net.In(kFloat, {64, 256});
+    for (uint32_t columns : {320, 32}) {
+      net.Out(AddBlockMatmul(net, x, OperandDataType::kInt4, columns, 32));
+    }
+  });
+}
+
+// A row of the sum is two of the product, which adds as many rows.
+TEST_F(Fusion, ManyRowsTimesBlocks_AddWhatIsNormalizedInLongerRows) {
+  ExpectKernels(4, [&](Net& net) {
     Operand product =
-        AddBlockMatmul(net, net.In(kFloat, {56, 1056}), OperandDataType::kUint4, 8000, 32);
-    net.Out(AddBias(net, product));
+        AddBlockMatmul(net, net.In(kFloat, {80, 256}), OperandDataType::kUint4, 288, 32);
+    Operand longer = Must(net.builder.Reshape(product, {40, 576}));
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {40, 576}), longer));
+    net.Out(AddBlockMatmul(net, Normalize(net, sum), OperandDataType::kUint4, 64, 32));
   });
 }
 
@@ -259,7 +286,7 @@ TEST_F(Fusion, ProductsByBlockThatShareManyRows_UnpackTheirWeightsEach) {
 }
 
 TEST_F(Fusion, NormalizedRowsThatCannotBePartOfAProduct_StayApart) {
-  // Several rows.
+  // Several rows, not by block.
   ExpectKernels(2, [](Net& net) {
     net.Out(Project(net, Normalize(net, net.In(kFloat, {3, 64})), 16));
   });
@@ -268,6 +295,19 @@ TEST_F(Fusion, NormalizedRowsThatCannotBePartOfAProduct_StayApart) {
     Operand x = Normalize(net, net.In(kFloat, {1, 64}));
     net.Out(x);
     net.Out(Project(net, x, 16));
+  });
+  // The product adds them, or they are its weights.
+  ExpectKernels(2, [](Net& net) {
+    Operand product = AddBlockMatmul(net, net.In(kFloat, {4, 64}), OperandDataType::kUint4, 64, 32);
+    net.Out(Must(net.builder.Add(product, Normalize(net, net.In(kFloat, {1, 64})))));
+  });
+  ExpectKernels(2, [](Net& net) {
+    Operand product = Project(net, net.In(kFloat, {1, 64}), 64);
+    net.Out(Must(net.builder.Add(product, Normalize(net, net.In(kFloat, {1, 64})))));
+  });
+  ExpectKernels(2, [](Net& net) {
+    Operand weights = Normalize(net, net.In(kFloat, {1, 64}));
+    net.Out(Must(net.builder.Gemm(net.In(kFloat, {1, 64}), weights, {.b_transpose = true})));
   });
   // One row for the normalisation, two for the product.
   ExpectKernels(2, [](Net& net) {

@@ -46,6 +46,8 @@ class Fuser {
     if (!user) return false;
     std::optional<Node> product = AsGroup(graph_.nodes[*user]);
     if (!product || !CanNormalize(*product, rows)) return false;
+    // As x, not as weights or a bias.
+    if (index_.SkipReshapes(product->operands[0]) != rows) return false;
     const ValueId x = TakeSum(at);
     if (x == kNoValue) return false;
     auto& group = std::get<MatmulGroup>(product->macro);

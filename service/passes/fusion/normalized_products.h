@@ -6,9 +6,10 @@
 
 namespace webnnd::service {
 
-// Where only one MatmulGroup, or what can be one, uses the single row that an RmsNormalization
-// makes, it takes the normalization in; a sum that is normalised moves to the product that makes
-// one of its terms. For after the patterns: what is looked for has been found by them.
+// Where only one MatmulGroup, or what can be one, multiplies the single row that an
+// RmsNormalization makes, or by block the few rows, it takes the normalization in; a sum that is
+// normalised moves to the product that makes one of its terms. For after the patterns: what is
+// looked for has been found by them.
 void FuseNormalizedProducts(Graph& graph);
 
 }  // namespace webnnd::service
