@@ -79,7 +79,9 @@ class Net {
           Must(ml_.Wait(context_->CreateTensor(
               {.data_type = operand.data_type(), .shape = operand.shape(), .readable = true}))));
     }
-    CHECK(context_->Dispatch(*graph, inputs_, tensors).ok());
+    const Status dispatched = context_->Dispatch(*graph, inputs_, tensors);
+    if (!dispatched.ok()) std::fprintf(stderr, "%s\n", dispatched.error().ToString().c_str());
+    CHECK(dispatched.ok());
     Ran ran{graph->kernel_count(), {}};
     for (const auto& [name, operand] : outputs_) {
       ran.outputs.push_back(
