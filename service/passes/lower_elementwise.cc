@@ -156,6 +156,7 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
   };
   if (dimensions.size() == 1 && IsLarge(call, builder)) {
     std::array<uint32_t, 4> advance = dimensions[0].strides;
+    CHECK(call.buffers.size() <= advance.size());
     advance[call.buffers.size() - 1] = 1;
     return AddInPieces(call, advance, set_parameters, builder);
   }

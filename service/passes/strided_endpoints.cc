@@ -187,7 +187,10 @@ bool StridedEndpoints::ReadsTensors(const Node& node) const {
   const uint32_t room = RoomForRows(keys);
   if (room == 0 || RoomForRows(values) != room) return false;
   const Shape& shape = builder_.descriptor(keys).shape();
-  return shape == builder_.descriptor(values).shape() && shape.back() == attention->head_size;
+  uint64_t heads = 1;
+  for (size_t d = 0; d + 2 < shape.size(); ++d) heads *= shape[d];
+  return shape == builder_.descriptor(values).shape() && shape.back() == attention->head_size &&
+         heads == attention->key_value_heads;
 }
 
 bool StridedEndpoints::PassTensorOn(ValueId result, const Node& append) {

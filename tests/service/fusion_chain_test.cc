@@ -212,5 +212,18 @@ TEST_F(Fusion, RandomChains_GiveTheSameBits) {
   EXPECT_GT(6 * fewer, 25 * seeds);
 }
 
+// Kernels bind 128 MiB at once: what is larger is computed in pieces, operator by operator.
+TEST_F(Fusion, ResultThatNoKernelBinds_EndsAChain) {
+  const auto count_kernels = [&](uint32_t elements, bool fusion) {
+    Net net(ml(), MakeContext({.fusion = fusion}));
+    Operand x = Must(net.builder.Input("x", kHalf, {elements}));
+    Operand y = Must(net.builder.Cast(Must(net.builder.Relu(x)), kFloat));
+    return Must(ml().Wait(net.builder.Build({{"y", y}})))->kernel_count();
+  };
+  EXPECT_EQ(count_kernels(1u << 20, /*fusion=*/true), 1u);
+  EXPECT_EQ(count_kernels(40'000'000, /*fusion=*/true),
+            count_kernels(40'000'000, /*fusion=*/false));
+}
+
 }  // namespace
 }  // namespace webnnd::service::fusion_test

@@ -1,5 +1,6 @@
 // Products of quantised blocks, products of one row together, and what is part of them.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tests/service/fusion_fixture.h"
@@ -160,6 +161,51 @@ TEST_F(Fusion, GateOfItself_IsNotGated) {
 
 Operand Normalize(Net& net, const Operand& x) {
   return AddNorm(net, x, net.Constant(x.data_type(), {x.shape().back()})).result;
+}
+
+// Each of two groups would wait for the other: one of them stays apart.
+TEST_F(Fusion, GroupsThatAddEachOthersProducts_DoNotWaitForThemselves) {
+  const auto write = [](Net& net) {
+    const auto project = [&](const Operand& x, const std::optional<Operand>& c) {
+      Operand weights = net.Constant(kFloat, {64, 64});
+      return Must(net.builder.Gemm(x, weights, {.c = c, .b_transpose = true}));
+    };
+    Operand x = net.In(kFloat, {1, 64});
+    Operand y = net.In(kFloat, {1, 64});
+    Operand p2 = project(x, std::nullopt);
+    Operand s1 = project(y, std::nullopt);
+    Operand p1 = project(x, s1);
+    Operand s2 = project(y, p2);
+    net.Out(p1);
+    net.Out(s2);
+  };
+  ExpectKernels(3, write);
+}
+
+TEST_F(Fusion, NormalizedSumsThatScaleEachOther_DoNotWaitForThemselves) {
+  const auto write = [](Net& net) {
+    const auto sum = [&] {
+      return Must(net.builder.Add(net.In(kFloat, {1, 64}), net.In(kFloat, {1, 64})));
+    };
+    Operand a = sum(), b = sum();
+    net.Out(AddNorm(net, a, b).result);
+    net.Out(AddNorm(net, b, a).result);
+  };
+  ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
+}
+
+TEST_F(Fusion, SumOfTwoProductsByBlock_IsNoBiasOfEither) {
+  for (const char* fusions : {"", "-epilogue"}) {
+    ExpectKernels(
+        2,
+        [](Net& net) {
+          Operand x = net.In(kFloat, {1, 64});
+          Operand a = AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32);
+          Operand b = AddBlockMatmul(net, x, OperandDataType::kUint4, 70, 32);
+          net.Out(Must(net.builder.Add(a, b)));
+        },
+        fusions);
+  }
 }
 
 TEST_F(Fusion, NormalizedRow_IsPartOfItsProducts) {

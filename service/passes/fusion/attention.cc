@@ -192,6 +192,10 @@ std::optional<Match> MatchProduct(const GraphIndex& index, const Node& product) 
   const auto cache_heads = static_cast<uint32_t>(Product(queries, 0, rank - 2));
   const HeadShape shape{scores->rows, cache_heads * (lines / scores->rows), queries[rank - 1]};
   if (values[rank - 1] != shape.head_size || values[rank - 2] != scores->keys) return std::nullopt;
+  // Reshaped, probabilities could be those of other heads' values.
+  Shape probabilities = queries;
+  probabilities.back() = scores->keys;
+  if (index.shape(product.operands[0]) != probabilities) return std::nullopt;
   const uint64_t elements_per_head = uint64_t{scores->keys} * shape.head_size;
   const Repeated key_heads = SkipRepeat(index, transpose->operands[0], elements_per_head);
   const Repeated value_heads = SkipRepeat(index, product.operands[1], elements_per_head);

@@ -115,7 +115,9 @@ class Fuser {
                       !larger.operands.empty() &&
                       std::all_of(larger.operands.begin(), larger.operands.end(),
                                   [&](ValueId operand) { return IsSmall(operand); });
-    return fits && IsSmall(value) ? std::optional(std::move(larger)) : std::nullopt;
+    // Where the last operator widens, its result is the largest.
+    const bool is_small = IsSmall(value) && IsSmall(last.results[0]);
+    return fits && is_small ? std::optional(std::move(larger)) : std::nullopt;
   }
 
   // Whether a kernel can bind it as a whole.

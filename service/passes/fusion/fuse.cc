@@ -1,6 +1,7 @@
 #include "service/passes/fusion/fuse.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -46,7 +47,11 @@ class Pass {
  public:
   // `index` is the graph's.
   Pass(Graph& graph, const FusionChoice& choice, const GraphIndex& index)
-      : graph_(graph), choice_(choice), index_(index), taken_(graph.nodes.size()) {}
+      : graph_(graph),
+        choice_(choice),
+        index_(index),
+        taken_(graph.nodes.size()),
+        joined_at_(graph.nodes.size(), kNotJoined) {}
 
   // Whether it has changed the graph.
   bool Run(const Row& row) {
@@ -69,7 +74,17 @@ class Pass {
     size_t at;
     Node node;
   };
+  // A match with several results: whoever needs one of them waits for all of its operands.
+  struct Joined {
+    size_t first;
+    size_t last;
+    std::vector<ValueId> operands;
+  };
+  static constexpr size_t kNotJoined = SIZE_MAX;
 
+  static bool Contains(const std::vector<ValueId>& values, ValueId value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  }
   // The node that makes `value`.
   size_t ProducerOf(ValueId value) const { return graph_.values[value].index; }
   bool IsMadeHere(ValueId value) const {
@@ -88,6 +103,13 @@ class Pass {
     };
     for (ValueId value : match.hidden) add(value);
     for (ValueId value : match.node.results) add(value);
+    // The macro takes the place of the last operator, so it makes what that made, or hides it.
+    for (ValueId value : graph_.nodes[last].results) {
+      if (value != kNoValue && !Contains(match.node.results, value) &&
+          !Contains(match.hidden, value)) {
+        return false;
+      }
+    }
     if (std::any_of(replaced.begin(), replaced.end(), [&](size_t node) { return taken_[node]; })) {
       return false;
     }
@@ -99,18 +121,45 @@ class Pass {
       }
       if (uses != index_.use_count(value)) return false;
     }
-    if (match.node.results.size() > 1 && ResultsReachOperands(match)) return false;
+    if (match.node.results.size() > 1) {
+      const Joined joined = Join(match);
+      if (ResultsReachOperands(match, FirstOnPath(joined.first))) return false;
+      for (ValueId value : match.node.results) {
+        if (value != kNoValue) joined_at_[ProducerOf(value)] = joined_.size();
+      }
+      joined_.push_back(joined);
+    }
     for (size_t node : replaced) taken_[node] = true;
     return true;
   }
 
-  // Whether an operand depends on a result: the macro would wait for itself.
-  bool ResultsReachOperands(const Match& match) const {
-    size_t first = graph_.nodes.size();
+  Joined Join(const Match& match) const {
+    Joined joined{graph_.nodes.size(), 0, match.node.operands};
     for (ValueId value : match.node.results) {
-      if (value != kNoValue) first = std::min(first, ProducerOf(value));
+      if (value == kNoValue) continue;
+      joined.first = std::min(joined.first, ProducerOf(value));
+      joined.last = std::max(joined.last, ProducerOf(value));
     }
-    // Only what stands between the first result and the last operator can be on such a path.
+    return joined;
+  }
+
+  // Only nodes from this one on can be on a path to the results of which `first` is the first:
+  // those behind it, and those joined with others behind it.
+  size_t FirstOnPath(size_t first) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Joined& joined : joined_) {
+        if (joined.last < first || joined.first >= first) continue;
+        first = joined.first;
+        changed = true;
+      }
+    }
+    return first;
+  }
+
+  // Whether an operand depends on a result, now or once earlier matches are replaced: the macro
+  // would wait for itself.
+  bool ResultsReachOperands(const Match& match, size_t first) const {
     std::vector<ValueId> waiting = match.node.operands;
     std::vector<bool> seen(graph_.nodes.size());
     while (!waiting.empty()) {
@@ -120,10 +169,12 @@ class Pass {
       size_t node = ProducerOf(value);
       if (node < first || seen[node]) continue;
       seen[node] = true;
-      const std::vector<ValueId>& results = match.node.results;
-      if (std::find(results.begin(), results.end(), value) != results.end()) return true;
+      if (Contains(match.node.results, value)) return true;
       waiting.insert(waiting.end(), graph_.nodes[node].operands.begin(),
                      graph_.nodes[node].operands.end());
+      if (joined_at_[node] == kNotJoined) continue;
+      const std::vector<ValueId>& others = joined_[joined_at_[node]].operands;
+      waiting.insert(waiting.end(), others.begin(), others.end());
     }
     return false;
   }
@@ -186,6 +237,8 @@ class Pass {
   const FusionChoice& choice_;
   const GraphIndex& index_;
   std::vector<bool> taken_;
+  std::vector<size_t> joined_at_;  // By node that makes a result: which of these.
+  std::vector<Joined> joined_;
   std::vector<Found> matches_;
 };
 

@@ -71,7 +71,9 @@ std::optional<Scatters> FindScatters(const GraphIndex& index, const Node& one) {
     if (!std::holds_alternative<Attention>(user->macro)) continue;
     Scatters found{index.Producer(user->operands[1], OperatorKind::kScatterND),
                    index.Producer(user->operands[2], OperatorKind::kScatterND)};
-    if (found.keys != nullptr && found.values != nullptr && found.keys != found.values) {
+    const bool is_either = found.keys == &one || found.values == &one;
+    if (is_either && found.keys != nullptr && found.values != nullptr &&
+        found.keys != found.values) {
       return found;
     }
   }

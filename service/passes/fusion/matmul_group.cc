@@ -17,8 +17,9 @@ std::optional<ProductCandidate> FindCandidate(const GraphIndex& index, ValueId v
   return node != nullptr ? AsProductCandidate(index, *node) : std::nullopt;
 }
 
-// Adds the bias that is all that uses the product.
-void TakeBias(const GraphIndex& index, ProductCandidate& candidate) {
+// Adds the bias that is all that uses the product, but where it is one of the other `products`.
+void TakeBias(const GraphIndex& index, const std::vector<ValueId>& products,
+              ProductCandidate& candidate) {
   if (candidate.bias != kNoValue || index.use_count(candidate.result) != 1) return;
   if (index.users(candidate.result).empty()) return;
   const Node* add = index.users(candidate.result)[0];
@@ -26,6 +27,7 @@ void TakeBias(const GraphIndex& index, ProductCandidate& candidate) {
     return;
   }
   const ValueId bias = add->operands[add->operands[0] == candidate.result ? 1 : 0];
+  if (std::find(products.begin(), products.end(), bias) != products.end()) return;
   const Shape& shape = index.shape(candidate.result);
   if (index.shape(add->results[0]) != shape || !IsRow(index.shape(bias), shape.back())) return;
   // A single row is like its bias: then either may be.
@@ -134,8 +136,10 @@ std::optional<Match> MatchMatmulGroup(const GraphIndex& index, const Node& first
   match.node.operands = {first.operands[0]};
   match.node.results.clear();
   bool has_bias = false;
+  std::vector<ValueId> products;
+  for (size_t i = at; i < end; ++i) products.push_back(alike[i].result);
   for (size_t i = at; i < end; ++i) {
-    TakeBias(index, alike[i]);
+    TakeBias(index, products, alike[i]);
     AppendProduct(alike[i], match.node);
     match.node.results.push_back(alike[i].result);
     if (alike[i].hidden != kNoValue) match.hidden.push_back(alike[i].hidden);

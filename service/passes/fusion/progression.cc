@@ -163,6 +163,10 @@ class Matcher {
   }
 
   std::optional<Progression> MatchSum(const Node& add, int depth) const {
+    // Sums of bytes wrap around.
+    if (index_.descriptor(add.results[0]).data_type() == OperandDataType::kUint8) {
+      return std::nullopt;
+    }
     const Shape& shape = index_.shape(add.results[0]);
     std::optional<Progression> a = MatchBroadcast(add.operands[0], shape, depth);
     std::optional<Progression> b = MatchBroadcast(add.operands[1], shape, depth);

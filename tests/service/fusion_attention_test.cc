@@ -1,0 +1,55 @@
+// Attention, and what only looks like it. ../shared/fusion has how frameworks write it.
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "tests/service/fusion_fixture.h"
+
+namespace webnnd::service::fusion_test {
+namespace {
+
+constexpr uint32_t kKeys = 8;
+constexpr uint32_t kHeadSize = 64;
+
+// softmax(0.125 * queries * keys^T + mask), of one row of four heads, of which two share keys: [4,
+// 1, keys].
+Operand AddProbabilities(Net& net, const Operand& keys) {
+  webnn::GraphBuilder& builder = net.builder;
+  Operand queries = net.In(kFloat, {2, 2, kHeadSize});
+  Operand products = Must(builder.Matmul(
+      queries, Must(builder.Transpose(keys, {.permutation = std::vector<uint32_t>{0, 2, 1}}))));
+  Operand by_row = Must(builder.Reshape(products, {4, 1, kKeys}));
+  Operand scaled = Must(builder.Mul(by_row, net.Constant(kFloat, {}, {0.125L})));
+  std::vector<long double> indices(kKeys);
+  std::iota(indices.begin(), indices.end(), 0);
+  constexpr OperandDataType kInteger = OperandDataType::kInt32;
+  Operand position =
+      Must(builder.Add(net.In(kInteger, {1, 1}), net.Constant(kInteger, {1, 1}, {8})));
+  Operand visible =
+      Must(builder.LesserOrEqual(net.Constant(kInteger, {1, kKeys}, indices), position));
+  Operand mask = Must(
+      builder.Where(visible, net.Constant(kFloat, {}, {0}), net.Constant(kFloat, {}, {-1e30L})));
+  return Must(builder.Softmax(Must(builder.Add(scaled, mask)), 2));
+}
+
+TEST_F(Fusion, AttentionOfOneRow_IsOneKernel) {
+  ExpectKernels(1, [](Net& net) {
+    Operand keys = net.In(kFloat, {2, kKeys, kHeadSize});
+    Operand probabilities = Must(net.builder.Reshape(AddProbabilities(net, keys), {2, 2, kKeys}));
+    net.Out(Must(net.builder.Matmul(probabilities, net.In(kFloat, {2, kKeys, kHeadSize}))));
+  });
+}
+
+// Head h of each pair goes with values h, not pair i with values i.
+TEST_F(Fusion, ProbabilitiesOfOtherHeadsThanTheValues_AreNoAttention) {
+  const auto write = [](Net& net) {
+    Operand keys = net.In(kFloat, {2, kKeys, kHeadSize});
+    Operand probabilities =
+        Must(net.builder.Reshape(AddProbabilities(net, keys), {2, 2, 1, kKeys}));
+    net.Out(Must(net.builder.Matmul(probabilities, net.In(kFloat, {2, kKeys, kHeadSize}))));
+  };
+  ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
+}
+
+}  // namespace
+}  // namespace webnnd::service::fusion_test
