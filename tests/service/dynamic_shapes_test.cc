@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "service/vulkan/device_impl.h"
 #include "tests/support/service_fixture.h"
 
 namespace webnnd::service {
@@ -95,6 +96,52 @@ class DynamicShapesTest : public ServiceTest {
   std::shared_ptr<webnn::Context> context_;
   std::unique_ptr<webnn::GraphBuilder> builder_;
 };
+
+// Normalized products by block of few rows, of more where one of the group is too small to unpack,
+// of many.
+TEST_F(DynamicShapesTest, ProductsByBlockOfAnyRows_CompileNothingWhenDispatched) {
+  constexpr uint32_t kDepth = 256;
+  constexpr uint32_t kBlock = 32;
+  const DynamicDimension rows{"rows", 256, 1};
+  Operand x = Input("x", {rows, kDepth});
+  const auto constant = [&](float value) {
+    return *builder_->Constant(kFloat, {}, std::as_bytes(std::span(&value, 1)));
+  };
+  Operand mean = *builder_->ReduceMean(*builder_->Pow(x, constant(2)),
+                                       {.axes = std::vector<uint32_t>{1}, .keep_dimensions = true});
+  Operand root = *builder_->Sqrt(*builder_->Add(mean, constant(0)));
+  const Floats gains(kDepth, 1.0f);
+  Operand gain = *builder_->Constant(kFloat, {kDepth}, std::as_bytes(std::span(gains)));
+  Operand norm = *builder_->Mul(gain, *builder_->Div(x, root));
+  const auto multiply = [&](uint32_t columns) {
+    const std::vector<std::byte> codes(columns * kDepth / 2, std::byte{0x5a});
+    const std::vector<std::byte> zeros(columns * kDepth / kBlock / 2, std::byte{0x33});
+    const Floats scales(columns * kDepth / kBlock, 0.5f);
+    const Shape blocks = {columns, kDepth / kBlock, 1};
+    Operand weights =
+        *builder_->Constant(OperandDataType::kUint4, {columns, kDepth / kBlock, kBlock}, codes);
+    Operand scale = *builder_->Constant(kFloat, blocks, std::as_bytes(std::span(scales)));
+    Operand zero_point = *builder_->Constant(OperandDataType::kUint4, blocks, zeros);
+    Operand matrix = *builder_->Reshape(*builder_->DequantizeLinear(weights, scale, zero_point),
+                                        {columns, kDepth});
+    return *builder_->Matmul(norm, *builder_->Transpose(matrix));
+  };
+  auto graph = Build({{"q", multiply(256)}, {"k", multiply(128)}});
+  ASSERT_NE(graph, nullptr);
+  const uint64_t compiled = device().impl().pipelines().compiled_count();
+  for (uint32_t size : {1u, 2u, 55u, 56u, 127u, 128u, 256u}) {
+    SCOPED_TRACE(size);
+    auto in = MakeTensor({size, kDepth});
+    auto q = MakeTensor({size, 256u});
+    auto k = MakeTensor({size, 128u});
+    Write(*in, Floats(size * kDepth, 1.0f));
+    ASSERT_TRUE(context_->Dispatch(*graph, {{"x", in}}, {{"q", q}, {"k", k}}).ok());
+    // Codes are 10 and 5 by turns, and 3 is their zero.
+    EXPECT_EQ(Read(*q), Floats(size * 256, 0.5f * (7 + 2) * kDepth / 2));
+    EXPECT_EQ(Read(*k), Floats(size * 128, 0.5f * (7 + 2) * kDepth / 2));
+    EXPECT_EQ(device().impl().pipelines().compiled_count(), compiled);
+  }
+}
 
 // Weights of 4 bits lie by tiles (service/graph/row_tiles.h), and nobody can put them in order
 // before sizes are known.
