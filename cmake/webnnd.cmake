@@ -11,8 +11,12 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${ccache_settings} ${CCACHE_PROGRAM})
 endif()
 
-# What the driver compiles for one test it keeps for the next, and none of what is the user's.
-set(WEBNND_TEST_ENVIRONMENT "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/tests")
+# What the driver compiles for one test it keeps for the next, and none of what is the user's, nor of
+# what it compiled otherwise: it does not know what base/drivers_llvm.cc does.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/base/drivers_llvm.cc)
+file(SHA1 ${CMAKE_SOURCE_DIR}/base/drivers_llvm.cc drivers_llvm_hash)
+string(SUBSTRING ${drivers_llvm_hash} 0 8 drivers_llvm_hash)
+set(WEBNND_TEST_ENVIRONMENT "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/tests/kernels-${drivers_llvm_hash}")
 
 if(WEBNND_TESTS)
   find_package(GTest REQUIRED)

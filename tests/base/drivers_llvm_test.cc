@@ -1,5 +1,5 @@
-// What a driver's functions are compiled with, by the program's LLVMAddFunction
-// (base/short_vectors.cc).
+// What a driver's functions are compiled with, by the program's functions of LLVM's names
+// (base/drivers_llvm.cc). That multiply-adds are fused: tests/service/multiply_adds_test.cc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace webnnd {
 namespace {
 
-TEST(ShortVectors, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
+TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
   void* driver = dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(driver, nullptr) << dlerror();
   auto* compile = reinterpret_cast<void* (*)(const char*)>(dlsym(driver, "Compile"));
@@ -22,10 +22,34 @@ TEST(ShortVectors, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
   const bool is_short = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
 #endif
   const std::string attributes = "min-legal-vector-width 256\nprefer-vector-width 256\n";
-  EXPECT_EQ(calls(), "function f\n" + (is_short ? attributes : ""));
+  EXPECT_EQ(calls(), "function f\nstackrealign \n" + (is_short ? attributes : ""));
   EXPECT_EQ(dlclose(driver), 0);
   // It is gone with its LLVM: nothing holds what was found in them.
   EXPECT_EQ(dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
+
+// Of an LLVM that knows none of the passes that are added, and lacks what walks through
+// instructions, as any that is older or newer might.
+TEST(DriversLlvm, PassesOfADriver_AreLlvms) {
+  void* driver = dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(driver, nullptr) << dlerror();
+  auto* optimize = reinterpret_cast<void* (*)(const char*)>(dlsym(driver, "Optimize"));
+  auto* calls = reinterpret_cast<const char* (*)()>(dlsym(driver, "Calls"));
+  ASSERT_NE(optimize, nullptr);
+  ASSERT_NE(calls, nullptr);
+  // Before it optimizes, and where it is not to.
+  EXPECT_EQ(optimize("default<O0>"), nullptr);
+  EXPECT_EQ(optimize("mem2reg"), nullptr);
+  EXPECT_STREQ(calls(), "passes default<O0>\npasses mem2reg\n");
+  EXPECT_NE(optimize("loop-unroll-full,unknown"), nullptr);
+  const std::string failed =
+      std::string("passes default<O0>\npasses mem2reg\n") + "passes loop-unroll-full,unknown\n";
+  EXPECT_EQ(calls(), failed);
+  EXPECT_EQ(optimize("instcombine"), nullptr);
+  const std::string all = calls();
+  EXPECT_TRUE(all.starts_with(failed + "passes instcombine\npasses ")) << all;
+  EXPECT_TRUE(all.ends_with("\nerror consumed\n")) << all;
+  EXPECT_EQ(dlclose(driver), 0);
 }
 
 }  // namespace
