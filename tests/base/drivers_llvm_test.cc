@@ -28,8 +28,7 @@ TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
   EXPECT_EQ(dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
-// Of an LLVM that knows none of the passes that are added, and lacks what walks through
-// instructions, as any that is older or newer might.
+// Of an LLVM that lacks what walks through instructions, as any that is older or newer might.
 TEST(DriversLlvm, PassesOfADriver_AreLlvms) {
   void* driver = dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(driver, nullptr) << dlerror();
@@ -37,18 +36,9 @@ TEST(DriversLlvm, PassesOfADriver_AreLlvms) {
   auto* calls = reinterpret_cast<const char* (*)()>(dlsym(driver, "Calls"));
   ASSERT_NE(optimize, nullptr);
   ASSERT_NE(calls, nullptr);
-  // Before it optimizes, and where it is not to.
-  EXPECT_EQ(optimize("default<O0>"), nullptr);
-  EXPECT_EQ(optimize("mem2reg"), nullptr);
-  EXPECT_STREQ(calls(), "passes default<O0>\npasses mem2reg\n");
-  EXPECT_NE(optimize("loop-unroll-full,unknown"), nullptr);
-  const std::string failed =
-      std::string("passes default<O0>\npasses mem2reg\n") + "passes loop-unroll-full,unknown\n";
-  EXPECT_EQ(calls(), failed);
   EXPECT_EQ(optimize("instcombine"), nullptr);
-  const std::string all = calls();
-  EXPECT_TRUE(all.starts_with(failed + "passes instcombine\npasses ")) << all;
-  EXPECT_TRUE(all.ends_with("\nerror consumed\n")) << all;
+  EXPECT_NE(optimize("unknown"), nullptr);
+  EXPECT_STREQ(calls(), "passes instcombine\npasses unknown\n");
   EXPECT_EQ(dlclose(driver), 0);
 }
 
