@@ -8,38 +8,79 @@
 namespace webnnd {
 namespace {
 
+// A driver, and the LLVM that it is linked to.
+class Driver {
+ public:
+  explicit Driver(const char* path) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    EXPECT_NE(library_, nullptr) << dlerror();
+  }
+  ~Driver() { EXPECT_EQ(dlclose(library_), 0); }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  void* Compile(const char* name) const { return Find<void*(const char*)>("Compile")(name); }
+  void* Optimize(const char* passes) const { return Find<void*(const char*)>("Optimize")(passes); }
+  void SetBlocks(int count) const { Find<void(int)>("SetBlocks")(count); }
+  // What LLVM was called with since the last time.
+  std::string TakeCalls() const { return Find<const char*()>("TakeCalls")(); }
+
+ private:
+  template <class Function>
+  Function* Find(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+  void* library_;
+};
+
 TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
-  void* driver = dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(driver, nullptr) << dlerror();
-  auto* compile = reinterpret_cast<void* (*)(const char*)>(dlsym(driver, "Compile"));
-  auto* calls = reinterpret_cast<const char* (*)()>(dlsym(driver, "Calls"));
-  ASSERT_NE(compile, nullptr);
-  ASSERT_NE(calls, nullptr);
-  EXPECT_NE(compile("f"), nullptr);
+  {
+    const Driver driver(WEBNND_FAKE_DRIVER);
+    EXPECT_NE(driver.Compile("f"), nullptr);
 #ifdef WEBNND_SHORT_VECTORS_EVERYWHERE
-  const bool is_short = true;
+    const bool is_short = true;
 #else
-  const bool is_short = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
+    const bool is_short = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
 #endif
-  const std::string attributes = "min-legal-vector-width 256\nprefer-vector-width 256\n";
-  EXPECT_EQ(calls(), "function f\nstackrealign \n" + (is_short ? attributes : ""));
-  EXPECT_EQ(dlclose(driver), 0);
+    const std::string attributes = "min-legal-vector-width 256\nprefer-vector-width 256\n";
+    EXPECT_EQ(driver.TakeCalls(), "function f\nstackrealign \n" + (is_short ? attributes : ""));
+  }
   // It is gone with its LLVM: nothing holds what was found in them.
   EXPECT_EQ(dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
-// Of an LLVM that lacks what walks through instructions, as any that is older or newer might.
-TEST(DriversLlvm, PassesOfADriver_AreLlvms) {
-  void* driver = dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(driver, nullptr) << dlerror();
-  auto* optimize = reinterpret_cast<void* (*)(const char*)>(dlsym(driver, "Optimize"));
-  auto* calls = reinterpret_cast<const char* (*)()>(dlsym(driver, "Calls"));
-  ASSERT_NE(optimize, nullptr);
-  ASSERT_NE(calls, nullptr);
-  EXPECT_EQ(optimize("instcombine"), nullptr);
-  EXPECT_NE(optimize("unknown"), nullptr);
-  EXPECT_STREQ(calls(), "passes instcombine\npasses unknown\n");
-  EXPECT_EQ(dlclose(driver), 0);
+TEST(DriversLlvm, PassesOfADriver_UnrollToo) {
+  const Driver driver(WEBNND_FAKE_DRIVER);
+  EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
+  const std::string calls = driver.TakeCalls();
+  EXPECT_TRUE(calls.starts_with("passes instcombine\npasses cgscc(inline),")) << calls;
+  // The LLVM of this driver does not know them.
+  EXPECT_NE(calls.find("loop-unroll-full"), std::string::npos) << calls;
+  EXPECT_TRUE(calls.ends_with("\nerror consumed\n")) << calls;
+}
+
+// Before it optimizes, where it is not to, and where that would take long.
+TEST(DriversLlvm, PassesOfADriver_StayAsTheyAre) {
+  const Driver driver(WEBNND_FAKE_DRIVER);
+  EXPECT_EQ(driver.Optimize("default<O0>"), nullptr);
+  EXPECT_EQ(driver.TakeCalls(), "passes default<O0>\n");
+  EXPECT_EQ(driver.Optimize("mem2reg"), nullptr);
+  EXPECT_EQ(driver.TakeCalls(), "passes mem2reg\n");
+  EXPECT_NE(driver.Optimize("unknown"), nullptr);
+  EXPECT_EQ(driver.TakeCalls(), "passes unknown\n");
+  driver.SetBlocks(250);
+  EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
+  EXPECT_NE(driver.TakeCalls(), "passes instcombine\n");
+  driver.SetBlocks(251);
+  EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
+  EXPECT_EQ(driver.TakeCalls(), "passes instcombine\n");
+}
+
+// Of one that lacks what walks through instructions.
+TEST(DriversLlvm, PassesOfAnotherLlvm_StayAsTheyAre) {
+  const Driver driver(WEBNND_FAKE_DRIVER_OF_ANOTHER_LLVM);
+  EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
+  EXPECT_NE(driver.Optimize("unknown"), nullptr);
+  EXPECT_EQ(driver.TakeCalls(), "passes instcombine\npasses unknown\n");
 }
 
 }  // namespace

@@ -1,26 +1,76 @@
-// A library that has LLVM's functions, and notes what it is called with.
+// A library that has LLVM's functions, and notes what it is called with. Its modules are a function
+// of some blocks without instructions. WEBNND_ANOTHER_LLVM: without those that walk through them.
+#include <cstdint>
 #include <string>
+
+#define EXPORTED __attribute__((visibility("default")))
 
 namespace {
 std::string calls;
+std::string taken;
 int function;
 int error;
+[[maybe_unused]] intptr_t blocks;
 }  // namespace
 
 extern "C" {
-__attribute__((visibility("default"))) void* LLVMAddFunction(void*, const char* name, void*) {
+EXPORTED void* LLVMAddFunction(void*, const char* name, void*) {
   calls += std::string("function ") + name + "\n";
   return &function;
 }
-__attribute__((visibility("default"))) void LLVMAddTargetDependentFunctionAttr(
-    void* of, const char* attribute, const char* value) {
+EXPORTED void LLVMAddTargetDependentFunctionAttr(void* of, const char* attribute,
+                                                 const char* value) {
   calls += std::string(attribute) + " " + value + (of == &function ? "\n" : " of another\n");
 }
-// An error, which is a pointer, for passes that are "unknown".
-__attribute__((visibility("default"))) void* LLVMRunPasses(void*, const char* passes, void*,
-                                                           void*) {
-  calls += std::string("passes ") + passes + "\n";
-  return std::string(passes) == "unknown" ? &error : nullptr;
+// An error, which is a pointer, for those that it does not know.
+EXPORTED void* LLVMRunPasses(void*, const char* passes, void*, void*) {
+  const std::string names = passes;
+  calls += "passes " + names + "\n";
+  const bool is_known = names != "unknown" && names.find("unroll") == std::string::npos;
+  return is_known ? nullptr : &error;
 }
-__attribute__((visibility("default"))) const char* Calls() { return calls.c_str(); }
+EXPORTED const char* TakeCalls() {
+  taken.swap(calls);
+  calls.clear();
+  return taken.c_str();
+}
+
+#ifndef WEBNND_ANOTHER_LLVM
+EXPORTED void SetBlocks(int count) { blocks = count; }
+EXPORTED void LLVMConsumeError(void* consumed) {
+  calls += consumed == &error ? "error consumed\n" : "another error consumed\n";
+}
+EXPORTED void* LLVMGetFirstFunction(void*) { return &function; }
+EXPORTED void* LLVMGetNextFunction(void*) { return nullptr; }
+// A block is the number of those that are left.
+EXPORTED void* LLVMGetFirstBasicBlock(void*) { return reinterpret_cast<void*>(blocks); }
+EXPORTED void* LLVMGetNextBasicBlock(void* block) {
+  return reinterpret_cast<void*>(reinterpret_cast<intptr_t>(block) - 1);
+}
+EXPORTED void* LLVMGetFirstInstruction(void*) { return nullptr; }
+// Nothing asks these of what has no instructions.
+#define UNUSED(name) \
+  EXPORTED void* name() { return nullptr; }
+UNUSED(LLVMGetNextInstruction)
+UNUSED(LLVMGetInstructionParent)
+UNUSED(LLVMIsAInstruction)
+UNUSED(LLVMGetInstructionOpcode)
+UNUSED(LLVMGetOperand)
+UNUSED(LLVMGetFirstUse)
+UNUSED(LLVMGetNextUse)
+UNUSED(LLVMTypeOf)
+UNUSED(LLVMGetTypeKind)
+UNUSED(LLVMGetElementType)
+UNUSED(LLVMGetModuleContext)
+UNUSED(LLVMLookupIntrinsicID)
+UNUSED(LLVMGetIntrinsicDeclaration)
+UNUSED(LLVMIntrinsicGetType)
+UNUSED(LLVMCreateBuilderInContext)
+UNUSED(LLVMDisposeBuilder)
+UNUSED(LLVMPositionBuilderBefore)
+UNUSED(LLVMBuildFNeg)
+UNUSED(LLVMBuildCall2)
+UNUSED(LLVMReplaceAllUsesWith)
+UNUSED(LLVMInstructionEraseFromParent)
+#endif
 }
