@@ -39,14 +39,26 @@ Operands Prepare(uint first) {
   return operands;
 }
 
+// Element k of the operand whose first one for this quad is at `begin`.
+#define VALUE_OF(slot, access, prepared, begin, offset)                                \
+  Decode((access) == kAccessQuads                                                      \
+             ? ELEMENT_OF_QUADS(slot, kOperandType, begin, (begin) + elements_left, k) \
+             : OPERAND_ELEMENT(slot, kOperandType, access, prepared, k, offset),       \
+         kOperandType)
+
 uvec2 ComputeElement(Operands operands, uint e, uint k) {
   uvec2 offsets = OffsetsInQuad(operands.places, e, kInRows != 0u, 1u, P(1)).xy;
-  VALUE a = Decode(OPERAND_ELEMENT(1, kOperandType, kAccess1, operands.a, k, offsets.x),
-                   kOperandType);
-  VALUE b = Decode(OPERAND_ELEMENT(2, kOperandType, kAccess2, operands.b, k, offsets.y),
-                   kOperandType);
+  uint elements_left = P(0) - 1u - operands.places.first;  // Behind the first of the quad.
+  VALUE a = VALUE_OF(1, kAccess1, operands.a, operands.places.offsets.x, offsets.x);
+  VALUE b = VALUE_OF(2, kAccess2, operands.b, operands.places.offsets.y, offsets.y);
   if (IsBinaryPredicate(kOperation)) return uvec2(TestBinary(kOperation, a, b) ? 1u : 0u, 0u);
   return Encode(ApplyBinary(kOperation, a, b), kResultType);
 }
 
-void main() { STORE_QUADS(3, kResultType, P(0), Operands, Prepare, ComputeElement); }
+void main() {
+  if (kAccess1 == kAccessQuads || kAccess2 == kAccessQuads) {
+    STORE_QUADS_IN_LOOP([[unroll]], 3, kResultType, P(0), Operands, Prepare, ComputeElement)
+  } else {
+    STORE_QUADS(3, kResultType, P(0), Operands, Prepare, ComputeElement)
+  }
+}

@@ -62,15 +62,25 @@ uvec2 Convert(VALUE x) {
 }
 #endif
 
-bool HaveSameWidth() { return BitsLog2(kOperandType) == BitsLog2(kResultType); }
+struct Operands {
+  uint first;
+  uvec4 quad;
+};
 
-uvec4 Prepare(uint first) {
-  return HaveSameWidth() ? LOAD_QUAD(1, first >> Log2PerQuad(kResultType)) : uvec4(0u);
+Operands Prepare(uint first) {
+  return Operands(first, PREPARE_ELEMENTS(1, kOperandType, kResultType, first));
 }
 
-uvec2 ComputeElement(uvec4 operands, uint e, uint k) {
-  return Convert(HaveSameWidth() ? Decode(ElementOfQuad(operands, kOperandType, k), kOperandType)
-                            : LOAD(1, kOperandType, e));
+uvec2 ComputeElement(Operands operands, uint e, uint k) {
+  return Convert(
+      Decode(PREPARED_ELEMENT(1, kOperandType, kResultType, operands.quad, operands.first, P(0), k),
+             kOperandType));
 }
 
-void main() { STORE_QUADS(2, kResultType, P(0), uvec4, Prepare, ComputeElement); }
+void main() {
+  if (BitsLog2(kOperandType) > BitsLog2(kResultType) && BitsLog2(kResultType) > 2u) {
+    STORE_QUADS_IN_LOOP([[unroll]], 2, kResultType, P(0), Operands, Prepare, ComputeElement)
+  } else {
+    STORE_QUADS(2, kResultType, P(0), Operands, Prepare, ComputeElement)
+  }
+}

@@ -43,11 +43,13 @@ uvec4 StridedOffsets(uint index, uint first, uint rank) {
 }
 
 // How a kernel reads an operand for the elements of a quad of its result (QuadAccess of
-// service/passes/kernel_parameters.h). The last two are for quads that lie in rows: all their
+// service/passes/kernel_parameters.h). All but the first are for quads that lie in rows: all their
 // elements in one row of the innermost dimension.
 const uint kAccessStrided = 0u;  // Each element at its own offset.
 const uint kAccessQuad = 1u;     // They are a quad of the operand.
 const uint kAccessOne = 2u;      // They are one element.
+const uint kAccessQuads = 3u;    // They are quads of the operand, whose elements are wider. Kernels that
+                                 // do not know it take it for strided.
 
 // What elements of a quad need to find their operands.
 struct QuadOffsets {

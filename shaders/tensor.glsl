@@ -287,6 +287,35 @@ uvec2 ElementOfQuad(uvec4 quad, uint type, uint k) {
   return uvec2(bitfieldExtract(word, int((k << log2_bits) & 31u), 1 << log2_bits), 0u);
 }
 
+// Of elements that begin at `first`, which begins a quad, and end with `last`: element k, or any
+// where there is none. Where k is constant, those of one quad load it once.
+#define ELEMENT_OF_QUADS(slot, type, first, last, k)                                           \
+  ElementOfQuad(LOAD_QUAD(slot, min((first) + ((k) >> Log2PerQuad(type) << Log2PerQuad(type)), \
+                                    last) >> Log2PerQuad(type)),                               \
+                type, (k) & ((1u << Log2PerQuad(type)) - 1u))
+
+// The 2^log2_parts-th part of a quad, from its lowest bit on; what is above it counts no more.
+uvec4 PartOfQuad(uvec4 quad, uint log2_parts, uint part) {
+  if (log2_parts > 0u) quad.xy = ((part >> (log2_parts - 1u)) & 1u) != 0u ? quad.zw : quad.xy;
+  if (log2_parts > 1u) quad.x = ((part >> (log2_parts - 2u)) & 1u) != 0u ? quad.y : quad.x;
+  if (log2_parts > 2u) quad.x >>= ((part >> (log2_parts - 3u)) & 1u) << 4;
+  if (log2_parts > 3u) quad.x >>= (part & 1u) << 3;
+  return quad;
+}
+
+// For results of `result_type` whose operand, of `type`, has as many elements, in the same order:
+// what the elements of the result's quad from `first` on have in common, and element k of them, of
+// `count` in all. Where the operand is wider, k must be constant for loads to be shared.
+#define PREPARE_ELEMENTS(slot, type, result_type, first)           \
+  (BitsLog2(type) > BitsLog2(result_type)                          \
+       ? uvec4(0u)                                                 \
+       : PartOfQuad(LOAD_QUAD(slot, (first) >> Log2PerQuad(type)), \
+                    BitsLog2(result_type) - BitsLog2(type), (first) >> Log2PerQuad(result_type)))
+#define PREPARED_ELEMENT(slot, type, result_type, prepared, first, count, k) \
+  (BitsLog2(type) > BitsLog2(result_type)                                    \
+       ? ELEMENT_OF_QUADS(slot, type, first, (count) - 1u, k)                \
+       : ElementOfQuad(prepared, type, k))
+
 // Puts element k, which is 0 so far, into a quad.
 void InsertElement(inout uvec4 quad, uint type, uint k, uvec2 raw) {
   const uint log2_bits = BitsLog2(type);
@@ -315,15 +344,18 @@ uint WordsOf(uint type, uint count) {
 
 // Sets `quad` (uvec4) to the elements of `type` from `first` on, of `count` in all:
 // COMPUTE_ELEMENT(state, e, k) gives the raw bits (uvec2) of element e, which is first + k or the last
-// one where there are no more. Loops over few elements unroll, over many do not.
-#define COMPUTE_QUAD(quad, type, first, count, state, COMPUTE_ELEMENT)             \
-  {                                                                                \
-    quad = uvec4(0u);                                                              \
-    for (uint k_ = 0u; k_ < (1u << Log2PerQuad(type)); ++k_) {                     \
-      uvec2 raw_ = COMPUTE_ELEMENT(state, min((first) + k_, (count) - 1u), k_);    \
-      if (BitsLog2(type) < 5u && (first) + k_ >= (count)) raw_.x = 0u;             \
-      InsertElement(quad, type, k_, raw_);                                         \
-    }                                                                              \
+// one where there are no more. Loops over few elements unroll, over many only where ATTRIBUTE, of
+// COMPUTE_QUAD_IN_LOOP, says so.
+#define COMPUTE_QUAD(quad, type, first, count, state, COMPUTE_ELEMENT) \
+  COMPUTE_QUAD_IN_LOOP(, quad, type, first, count, state, COMPUTE_ELEMENT)
+#define COMPUTE_QUAD_IN_LOOP(ATTRIBUTE, quad, type, first, count, state, COMPUTE_ELEMENT) \
+  {                                                                                       \
+    quad = uvec4(0u);                                                                     \
+    ATTRIBUTE for (uint k_ = 0u; k_ < (1u << Log2PerQuad(type)); ++k_) {                  \
+      uvec2 raw_ = COMPUTE_ELEMENT(state, min((first) + k_, (count) - 1u), k_);           \
+      if (BitsLog2(type) < 5u && (first) + k_ >= (count)) raw_.x = 0u;                    \
+      InsertElement(quad, type, k_, raw_);                                                \
+    }                                                                                     \
   }
 
 // PREPARE where elements have nothing in common.
@@ -331,17 +363,19 @@ uint PrepareNothing(uint first) { return 0u; }
 
 // Writes elements 0 to count - 1 of a packed result, an invocation per quad. PREPARE(first)
 // gives what the elements of the quad that begins with `first` have in common, a `State`.
-#define STORE_QUADS(slot, type, count, State, PREPARE, COMPUTE_ELEMENT)                 \
-  {                                                                                     \
-    const uint count_ = (count);                                                        \
-    const uint words_ = WordsOf(type, count_);                                          \
-    GRID_STRIDE_LOOP(quad_, (words_ + 3u) >> 2) {                                       \
-      const uint first_ = quad_ << Log2PerQuad(type);                                   \
-      State state_ = PREPARE(first_);                                                   \
-      uvec4 bits_;                                                                      \
-      COMPUTE_QUAD(bits_, type, first_, count_, state_, COMPUTE_ELEMENT)                \
-      STORE_QUAD_BEFORE(slot, quad_, words_, bits_)                                     \
-    }                                                                                   \
+#define STORE_QUADS(slot, type, count, State, PREPARE, COMPUTE_ELEMENT) \
+  STORE_QUADS_IN_LOOP(, slot, type, count, State, PREPARE, COMPUTE_ELEMENT)
+#define STORE_QUADS_IN_LOOP(ATTRIBUTE, slot, type, count, State, PREPARE, COMPUTE_ELEMENT)  \
+  {                                                                                         \
+    const uint count_ = (count);                                                            \
+    const uint words_ = WordsOf(type, count_);                                              \
+    GRID_STRIDE_LOOP(quad_, (words_ + 3u) >> 2) {                                           \
+      const uint first_ = quad_ << Log2PerQuad(type);                                       \
+      State state_ = PREPARE(first_);                                                       \
+      uvec4 bits_;                                                                          \
+      COMPUTE_QUAD_IN_LOOP(ATTRIBUTE, bits_, type, first_, count_, state_, COMPUTE_ELEMENT) \
+      STORE_QUAD_BEFORE(slot, quad_, words_, bits_)                                         \
+    }                                                                                       \
   }
 
 #endif  // WEBNND_SHADERS_TENSOR_GLSL_

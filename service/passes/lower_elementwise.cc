@@ -86,8 +86,10 @@ void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& cal
   call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
   for (size_t i = 0; i < operands; ++i) {
     QuadAccess access = AccessByQuads(dimensions, per_quad, i);
-    const bool same_width = PerQuad(type_of(i)) == per_quad;
-    if (access == QuadAccess::kQuad && !same_width) access = QuadAccess::kStrided;
+    const uint32_t own_per_quad = PerQuad(type_of(i));
+    if (access == QuadAccess::kQuad && own_per_quad != per_quad) {
+      access = own_per_quad < per_quad ? QuadAccess::kQuads : QuadAccess::kStrided;
+    }
     call.specialization.push_back(static_cast<uint32_t>(access));
   }
 }

@@ -467,6 +467,28 @@ HostTensor Counting(OperandDataType type, const webidl::Shape& shape, int start)
   return HostTensor::Create(type, shape, values);
 }
 
+// Quads of the result have elements of several quads of the operands, of rows, and of one element.
+TEST(Binary, ComparisonsOfAnyLength_FindTheirOperands) {
+  Sample sample(5);
+  for (OperandDataType type : kAllTypes) {
+    for (uint32_t length : {1, 4, 15, 16, 17, 33, 62, 67}) {
+      for (const webidl::Shape& shape :
+           {webidl::Shape{length}, webidl::Shape{3, length}, webidl::Shape{3, 1}}) {
+        if (!sample.Takes()) continue;
+        SCOPED_TRACE(Name(type) + " of " + std::to_string(length));
+        const HostTensor a = Counting(type, {3, length}, 0);
+        const HostTensor b = Counting(type, shape, 30);
+        const Values result = RunOne(OperatorKind::kGreater, {a, b}).Values();
+        const Values of_a = a.Values();
+        const Values of_b = b.Values();
+        for (size_t i = 0; i < result.size(); ++i) {
+          EXPECT_EQ(result[i], of_a[i] > of_b[BroadcastIndex(shape, {3, length}, i)]) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
   const std::pair<webidl::Shape, webidl::Shape> shapes[] = {
       {{}, {}},
@@ -554,6 +576,27 @@ TEST(Cast, AllPairsOfTypes_MatchTheDraft) {
         expected.push_back(RoundTo(to, CastReference(from, to, value)));
       }
       ExpectClose(expected, RunOne(OperatorKind::kCast, {operand}, webidl::CastAttributes{to}), 0);
+    }
+  }
+}
+
+// Quads of the result have elements of several quads of the operand, or of a part of one.
+TEST(Cast, AnyLength_KeepsElementsInPlace) {
+  std::vector<OperandDataType> types(std::begin(kAllTypes), std::end(kAllTypes));
+  types.push_back(OperandDataType::kInt4);
+  types.push_back(OperandDataType::kUint4);
+  Sample sample(5);
+  for (OperandDataType from : types) {
+    for (OperandDataType to : types) {
+      for (uint32_t length : {1, 3, 8, 15, 16, 31, 33, 67, 129}) {
+        if (!sample.Takes()) continue;
+        SCOPED_TRACE(Name(from) + " to " + Name(to) + " of " + std::to_string(length));
+        Values values;
+        for (uint32_t i = 0; i < length; ++i) values.push_back((i * 5 + i / 8) % 8);
+        const HostTensor operand = Vector(from, values);
+        EXPECT_EQ(RunOne(OperatorKind::kCast, {operand}, webidl::CastAttributes{to}).Values(),
+                  values);
+      }
     }
   }
 }
