@@ -12,9 +12,14 @@ if(CCACHE_PROGRAM)
 endif()
 
 # What the driver compiles for one test it keeps for the next, and none of what is the user's, nor of
-# what it compiled otherwise: it does not know what base/drivers_llvm.cc does.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/base/drivers_llvm.cc)
-file(SHA1 ${CMAKE_SOURCE_DIR}/base/drivers_llvm.cc drivers_llvm_hash)
+# what it compiled otherwise: it does not know what base/drivers_llvm does.
+file(GLOB drivers_llvm_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/base/drivers_llvm/*)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${drivers_llvm_files})
+set(drivers_llvm_hash "")
+foreach(file ${drivers_llvm_files})
+  file(SHA1 ${file} file_hash)
+  string(SHA1 drivers_llvm_hash "${drivers_llvm_hash}${file_hash}")
+endforeach()
 string(SUBSTRING ${drivers_llvm_hash} 0 8 drivers_llvm_hash)
 set(WEBNND_TEST_ENVIRONMENT "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/tests/kernels-${drivers_llvm_hash}")
 

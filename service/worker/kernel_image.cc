@@ -20,7 +20,7 @@ namespace {
 // Layout: Header, hashes, and for each file FileHeader, its name and its bytes. Native byte order:
 // kernels are of one machine. The last digit counts what drivers do not know of how their kernels
 // are compiled: 2 has short vectors, 3 unrolled loops and fused multiply-adds
-// (base/drivers_llvm.cc).
+// (base/drivers_llvm).
 constexpr char kMagic[8] = {'w', 'e', 'b', 'n', 'n', 'd', 'k', '3'};
 constexpr uint64_t kHashesMax = 1 << 16;
 constexpr uint64_t kFilesMax = 64;

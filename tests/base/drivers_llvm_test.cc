@@ -1,5 +1,5 @@
 // What a driver's functions are compiled with, by the program's functions of LLVM's names
-// (base/drivers_llvm.cc). That multiply-adds are fused: tests/service/multiply_adds_test.cc.
+// (base/drivers_llvm). That multiply-adds are fused: tests/service/multiply_adds_test.cc.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Products and sums are one where lavapipe compiles them, by the program's LLVMRunPasses
-// (base/drivers_llvm.cc).
+// (base/drivers_llvm).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,0 +1,135 @@
+// Functions of LLVM's C interface (llvm-c/) for the drivers that a program loads, which change what
+// lavapipe's shaders become:
+//
+// LLVMAddFunction: on processors of Intel's with AVX-512, vectors have 256 bits at most. llvmpipe
+// stores what the lanes of a subgroup hold one by one, from a vector on the stack. Eight elements
+// of 64 bits are written there as one vector of 512 bits, and a load of one of them waits until all
+// of it is in the cache, where elements of two vectors of 256 bits are forwarded: stores take 1.6
+// to 2 times as long (docs/benchmarks.md). What else AVX-512 has, more registers and masks among
+// it, they keep; GALLIUM_OVERRIDE_CPU_CAPS=avx would take that, too.
+//
+// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores, are unrolled, and in
+// short modules functions inlined, by which it loads texels. What is taken from the stack lane by
+// lane stays in registers: stores take half the time, transposes a third. LLVMAddFunction has the
+// stack aligned for it: without arrays on it LLVM does not know in time that it spills vectors
+// there, and they straddle lines of the cache.
+//
+// LLVMRunPasses, too: products and sums become one (multiply_adds.h).
+//
+// A program that links this object has them: symbols of the program come before those of the
+// libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/drivers_llvm/llvm_functions.h"
+#include "base/drivers_llvm/multiply_adds.h"
+
+namespace webnnd {
+namespace {
+
+#ifdef WEBNND_SHORT_VECTORS_EVERYWHERE  // For tests.
+bool WantsShortVectors() { return true; }
+#else
+bool WantsShortVectors() {
+  return __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx512f") != 0;
+}
+#endif
+
+bool HasFusedMultiplyAdds() { return __builtin_cpu_supports("fma") != 0; }
+
+// After llvmpipe's own passes.
+constexpr const char* kUnroll =
+    "function(loop(loop-unroll-full),sroa,early-cse<memssa>,instcombine,simplifycfg)";
+constexpr const char* kInlineAndUnroll =
+    "cgscc(inline),"
+    "function(loop(loop-unroll-full),sroa,early-cse<memssa>,instcombine,simplifycfg)";
+
+// Of a module, beyond which these would take longer than they are worth: products of many rows are
+// 5 to 10 % faster with both, and take 1.3 to 2 times as long to compile.
+constexpr int kUnrolledBlocksMax = 250;
+constexpr int kInlinedInstructionsMax = 5000;
+
+// What llvmpipe runs first, to split coroutines, and alone where it is not to optimize
+// (GALLIVM_PERF=nopt).
+constexpr const char* kFirstPasses = "default<O0>";
+constexpr const char* kOnlyPasses = "mem2reg";
+
+// In the place of which `own` is called.
+template <class Function>
+Function* FindReplaced(const void* caller, const char* name, Function* own) {
+  auto* function = FindLlvm<Function>(caller, name);
+  if (function == nullptr || function == own) {
+    // Of a library that others have made known to all.
+    function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  }
+  if (function == nullptr) std::abort();  // Who called it without having it?
+  return function;
+}
+
+// Null: none.
+const char* MorePasses(const Llvm& llvm, LLVMModuleRef module) {
+  int blocks = 0;
+  int instructions = 0;
+  for (auto* f = llvm.get_first_function(module); f != nullptr; f = llvm.get_next_function(f)) {
+    for (auto* b = llvm.get_first_block(f); b != nullptr; b = llvm.get_next_block(b)) {
+      ++blocks;
+      for (auto* i = llvm.get_first_instruction(b); i != nullptr;
+           i = llvm.get_next_instruction(i)) {
+        ++instructions;
+      }
+    }
+  }
+  if (blocks > kUnrolledBlocksMax) return nullptr;
+  return instructions > kInlinedInstructionsMax ? kUnroll : kInlineAndUnroll;
+}
+
+using AddFunction = LLVMValueRef(LLVMModuleRef module, const char* name, LLVMTypeRef type);
+using AddAttribute = void(LLVMValueRef function, const char* attribute, const char* value);
+using RunPasses = void*(LLVMModuleRef module, const char* passes, void* machine, void* options);
+
+}  // namespace
+}  // namespace webnnd
+
+// NOLINTBEGIN(readability-identifier-naming): LLVM's names.
+extern "C" __attribute__((visibility("default"))) void* LLVMAddFunction(void* module,
+                                                                        const char* name,
+                                                                        void* type) {
+  const void* caller = __builtin_return_address(0);
+  auto* add = webnnd::FindReplaced<webnnd::AddFunction>(caller, "LLVMAddFunction", LLVMAddFunction);
+  void* function = add(module, name, type);
+  auto* attribute =
+      webnnd::FindLlvm<webnnd::AddAttribute>(caller, "LLVMAddTargetDependentFunctionAttr");
+  if (attribute == nullptr) return function;
+  attribute(function, "stackrealign", "");
+  if (webnnd::WantsShortVectors()) {
+    // What clang says of functions that use no vectors beyond that, under
+    // -mprefer-vector-width=256.
+    attribute(function, "min-legal-vector-width", "256");
+    attribute(function, "prefer-vector-width", "256");
+  }
+  return function;
+}
+
+extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* module,
+                                                                      const char* passes,
+                                                                      void* machine,
+                                                                      void* options) {
+  const void* caller = __builtin_return_address(0);
+  auto* run = webnnd::FindReplaced<webnnd::RunPasses>(caller, "LLVMRunPasses", LLVMRunPasses);
+  void* error = run(module, passes, machine, options);
+  // Before others, products of the same are not one yet.
+  if (error != nullptr || std::strcmp(passes, webnnd::kFirstPasses) == 0) return error;
+  webnnd::Llvm llvm;
+  if (!webnnd::FindLlvmFunctions(caller, llvm)) return nullptr;
+  if (std::strcmp(passes, webnnd::kOnlyPasses) != 0) {
+    const char* more = webnnd::MorePasses(llvm, module);
+    void* unknown = more == nullptr ? nullptr : run(module, more, machine, options);
+    // Another LLVM may not know one of them: then it has run none.
+    if (unknown != nullptr) llvm.consume_error(unknown);
+  }
+  if (webnnd::HasFusedMultiplyAdds()) webnnd::MultiplyAddFuser(llvm, module).FuseAll();
+  return nullptr;
+}
+// NOLINTEND(readability-identifier-naming)

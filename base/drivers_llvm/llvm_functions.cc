@@ -1,0 +1,28 @@
+#include "base/drivers_llvm/llvm_functions.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+namespace webnnd {
+
+void* FindLlvmFunction(const void* caller, const char* name) {
+  dl_find_object found;
+  if (_dl_find_object(const_cast<void*>(caller), &found) != 0) return nullptr;
+  void* library = dlopen(found.dlfo_link_map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  // It and what it depends on, which are there for as long as the caller is.
+  void* function = dlsym(library, name);
+  dlclose(library);
+  return function;
+}
+
+bool FindLlvmFunctions(const void* caller, Llvm& llvm) {
+#define WEBNND_FIND(name, llvm_name, type)        \
+  llvm.name = FindLlvm<type>(caller, #llvm_name); \
+  if (llvm.name == nullptr) return false;
+  WEBNND_LLVM_FUNCTIONS(WEBNND_FIND)
+#undef WEBNND_FIND
+  return true;
+}
+
+}  // namespace webnnd

@@ -1,0 +1,132 @@
+// Functions of LLVM's C interface (llvm-c/Core.h), found in the LLVM that a driver is linked to.
+#ifndef WEBNND_BASE_DRIVERS_LLVM_LLVM_FUNCTIONS_H_
+#define WEBNND_BASE_DRIVERS_LLVM_LLVM_FUNCTIONS_H_
+
+#include <cstddef>
+#include <type_traits>
+
+namespace webnnd {
+
+// LLVM's names for them; all of them are pointers.
+using LLVMModuleRef = void*;
+using LLVMValueRef = void*;
+using LLVMUseRef = void*;
+using LLVMBasicBlockRef = void*;
+using LLVMTypeRef = void*;
+using LLVMContextRef = void*;
+using LLVMBuilderRef = void*;
+
+// LLVMOpcode, LLVMTypeKind and LLVMIntPredicate, whose values do not change.
+enum LlvmOpcode : int {
+  kBr = 2,
+  kAdd = 8,
+  kFAdd = 9,
+  kFSub = 11,
+  kFMul = 13,
+  kAnd = 23,
+  kXor = 25,
+  kLoad = 27,
+  kTrunc = 30,
+  kBitCast = 41,
+  kICmp = 42,
+  kPhi = 44,
+  kSelect = 46,
+  kExtractElement = 50,
+  kShuffleVector = 52,
+};
+constexpr int kFloatType = 2;
+constexpr int kVectorType = 13;
+constexpr int kNotEqual = 33;
+
+// MEMBER(name, LLVM's name, type). Functions that ask whether a value is of a kind give null where
+// it is not.
+#define WEBNND_LLVM_FUNCTIONS(MEMBER)                                                              \
+  MEMBER(get_first_function, LLVMGetFirstFunction, LLVMValueRef(LLVMModuleRef))                    \
+  MEMBER(get_next_function, LLVMGetNextFunction, LLVMValueRef(LLVMValueRef))                       \
+  MEMBER(get_first_block, LLVMGetFirstBasicBlock, LLVMBasicBlockRef(LLVMValueRef function))        \
+  MEMBER(get_next_block, LLVMGetNextBasicBlock, LLVMBasicBlockRef(LLVMBasicBlockRef))              \
+  MEMBER(get_function, LLVMGetBasicBlockParent, LLVMValueRef(LLVMBasicBlockRef))                   \
+  MEMBER(append_block, LLVMAppendBasicBlockInContext,                                              \
+         LLVMBasicBlockRef(LLVMContextRef, LLVMValueRef function, const char* name))               \
+  MEMBER(get_terminator, LLVMGetBasicBlockTerminator, LLVMValueRef(LLVMBasicBlockRef))             \
+  MEMBER(get_num_successors, LLVMGetNumSuccessors, unsigned(LLVMValueRef terminator))              \
+  MEMBER(get_successor, LLVMGetSuccessor,                                                          \
+         LLVMBasicBlockRef(LLVMValueRef terminator, unsigned index))                               \
+  MEMBER(get_condition, LLVMGetCondition, LLVMValueRef(LLVMValueRef branch))                       \
+  MEMBER(get_first_instruction, LLVMGetFirstInstruction, LLVMValueRef(LLVMBasicBlockRef))          \
+  MEMBER(get_next_instruction, LLVMGetNextInstruction, LLVMValueRef(LLVMValueRef))                 \
+  MEMBER(get_block, LLVMGetInstructionParent, LLVMBasicBlockRef(LLVMValueRef instruction))         \
+  MEMBER(is_instruction, LLVMIsAInstruction, LLVMValueRef(LLVMValueRef))                           \
+  MEMBER(get_opcode, LLVMGetInstructionOpcode, int(LLVMValueRef instruction))                      \
+  MEMBER(get_predicate, LLVMGetICmpPredicate, int(LLVMValueRef comparison))                        \
+  MEMBER(get_num_operands, LLVMGetNumOperands, int(LLVMValueRef))                                  \
+  MEMBER(get_operand, LLVMGetOperand, LLVMValueRef(LLVMValueRef, unsigned index))                  \
+  MEMBER(set_operand, LLVMSetOperand, void(LLVMValueRef, unsigned index, LLVMValueRef operand))    \
+  MEMBER(get_num_mask_elements, LLVMGetNumMaskElements, unsigned(LLVMValueRef shuffle))            \
+  MEMBER(get_mask_value, LLVMGetMaskValue, int(LLVMValueRef shuffle, unsigned index))              \
+  MEMBER(get_first_use, LLVMGetFirstUse, LLVMUseRef(LLVMValueRef))                                 \
+  MEMBER(get_next_use, LLVMGetNextUse, LLVMUseRef(LLVMUseRef))                                     \
+  MEMBER(get_user, LLVMGetUser, LLVMValueRef(LLVMUseRef))                                          \
+  MEMBER(is_null, LLVMIsNull, int(LLVMValueRef))                                                   \
+  MEMBER(is_constant_int, LLVMIsAConstantInt, LLVMValueRef(LLVMValueRef))                          \
+  MEMBER(is_constant_data_vector, LLVMIsAConstantDataVector, LLVMValueRef(LLVMValueRef))           \
+  MEMBER(get_element_as_constant, LLVMGetElementAsConstant,                                        \
+         LLVMValueRef(LLVMValueRef, unsigned index))                                               \
+  MEMBER(const_null, LLVMConstNull, LLVMValueRef(LLVMTypeRef))                                     \
+  MEMBER(const_all_ones, LLVMConstAllOnes, LLVMValueRef(LLVMTypeRef))                              \
+  MEMBER(type_of, LLVMTypeOf, LLVMTypeRef(LLVMValueRef))                                           \
+  MEMBER(get_type_kind, LLVMGetTypeKind, int(LLVMTypeRef))                                         \
+  MEMBER(get_element_type, LLVMGetElementType, LLVMTypeRef(LLVMTypeRef))                           \
+  MEMBER(get_vector_size, LLVMGetVectorSize, unsigned(LLVMTypeRef))                                \
+  MEMBER(get_context, LLVMGetModuleContext, LLVMContextRef(LLVMModuleRef))                         \
+  MEMBER(lookup_intrinsic, LLVMLookupIntrinsicID, unsigned(const char* name, size_t length))       \
+  MEMBER(get_intrinsic, LLVMGetIntrinsicDeclaration,                                               \
+         LLVMValueRef(LLVMModuleRef, unsigned id, LLVMTypeRef* types, size_t count))               \
+  MEMBER(get_intrinsic_type, LLVMIntrinsicGetType,                                                 \
+         LLVMTypeRef(LLVMContextRef, unsigned id, LLVMTypeRef* types, size_t count))               \
+  MEMBER(create_builder, LLVMCreateBuilderInContext, LLVMBuilderRef(LLVMContextRef))               \
+  MEMBER(dispose_builder, LLVMDisposeBuilder, void(LLVMBuilderRef))                                \
+  MEMBER(position_before, LLVMPositionBuilderBefore,                                               \
+         void(LLVMBuilderRef, LLVMValueRef instruction))                                           \
+  MEMBER(position_at_end, LLVMPositionBuilderAtEnd, void(LLVMBuilderRef, LLVMBasicBlockRef))       \
+  MEMBER(insert, LLVMInsertIntoBuilder, void(LLVMBuilderRef, LLVMValueRef instruction))            \
+  MEMBER(build_negation, LLVMBuildFNeg,                                                            \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))                             \
+  MEMBER(build_bitcast, LLVMBuildBitCast,                                                          \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(build_comparison, LLVMBuildICmp,                                                          \
+         LLVMValueRef(LLVMBuilderRef, int predicate, LLVMValueRef a, LLVMValueRef b,               \
+                      const char* name))                                                           \
+  MEMBER(build_branch, LLVMBuildCondBr,                                                            \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef condition, LLVMBasicBlockRef then,              \
+                      LLVMBasicBlockRef otherwise))                                                \
+  MEMBER(build_call, LLVMBuildCall2,                                                               \
+         LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef function, LLVMValueRef* arguments, \
+                      unsigned count, const char* name))                                           \
+  MEMBER(replace_all_uses, LLVMReplaceAllUsesWith,                                                 \
+         void(LLVMValueRef old_value, LLVMValueRef new_value))                                     \
+  MEMBER(remove, LLVMInstructionRemoveFromParent, void(LLVMValueRef instruction))                  \
+  MEMBER(erase, LLVMInstructionEraseFromParent, void(LLVMValueRef instruction))                    \
+  MEMBER(consume_error, LLVMConsumeError, void(void* error))
+
+struct Llvm {
+#define WEBNND_MEMBER(name, llvm_name, type) std::add_pointer_t<type> name;
+  WEBNND_LLVM_FUNCTIONS(WEBNND_MEMBER)
+#undef WEBNND_MEMBER
+};
+
+// LLVM's function of that name that the library of `caller` would call without this program;
+// libraries come and go, so it is looked for each time. Null where there is none.
+void* FindLlvmFunction(const void* caller, const char* name);
+
+template <class Function>
+Function* FindLlvm(const void* caller, const char* name) {
+  return reinterpret_cast<Function*>(FindLlvmFunction(caller, name));
+}
+
+// False where one of them is missing.
+bool FindLlvmFunctions(const void* caller, Llvm& llvm);
+
+}  // namespace webnnd
+
+#endif  // WEBNND_BASE_DRIVERS_LLVM_LLVM_FUNCTIONS_H_
