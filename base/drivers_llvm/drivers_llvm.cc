@@ -14,7 +14,9 @@
 // stack aligned for it: without arrays on it LLVM does not know in time that it spills vectors
 // there, and they straddle lines of the cache.
 //
-// LLVMRunPasses, too: products and sums become one (multiply_adds.h).
+// LLVMRunPasses, too: what all lanes load from one address is loaded once (uniform_lanes.h), loops
+// end where no lane goes on, not a turn later (loop_exits.h), and products and sums become one
+// (multiply_adds.h).
 //
 // A program that links this object has them: symbols of the program come before those of the
 // libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.
@@ -24,7 +26,9 @@
 #include <cstring>
 
 #include "base/drivers_llvm/llvm_functions.h"
+#include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
+#include "base/drivers_llvm/uniform_lanes.h"
 
 namespace webnnd {
 namespace {
@@ -118,12 +122,20 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
                                                                       void* options) {
   const void* caller = __builtin_return_address(0);
   auto* run = webnnd::FindReplaced<webnnd::RunPasses>(caller, "LLVMRunPasses", LLVMRunPasses);
-  void* error = run(module, passes, machine, options);
-  // Before others, products of the same are not one yet.
-  if (error != nullptr || std::strcmp(passes, webnnd::kFirstPasses) == 0) return error;
   webnnd::Llvm llvm;
-  if (!webnnd::FindLlvmFunctions(caller, llvm)) return nullptr;
-  if (std::strcmp(passes, webnnd::kOnlyPasses) != 0) {
+  // Before other passes, what is the same is not one value yet.
+  const bool is_first = std::strcmp(passes, webnnd::kFirstPasses) == 0;
+  if (is_first || !webnnd::FindLlvmFunctions(caller, llvm)) {
+    return run(module, passes, machine, options);
+  }
+  const bool optimizes = std::strcmp(passes, webnnd::kOnlyPasses) != 0;
+  if (optimizes) {
+    webnnd::UniformLanes(llvm, module).TakeFirst();
+    webnnd::LoopExits(llvm, module).Add();
+  }
+  void* error = run(module, passes, machine, options);
+  if (error != nullptr) return error;
+  if (optimizes) {
     const char* more = webnnd::MorePasses(llvm, module);
     void* unknown = more == nullptr ? nullptr : run(module, more, machine, options);
     // Another LLVM may not know one of them: then it has run none.

@@ -78,6 +78,8 @@ constexpr int kNotEqual = 33;
   MEMBER(get_type_kind, LLVMGetTypeKind, int(LLVMTypeRef))                                         \
   MEMBER(get_element_type, LLVMGetElementType, LLVMTypeRef(LLVMTypeRef))                           \
   MEMBER(get_vector_size, LLVMGetVectorSize, unsigned(LLVMTypeRef))                                \
+  MEMBER(get_int_width, LLVMGetIntTypeWidth, unsigned(LLVMTypeRef))                                \
+  MEMBER(int_type, LLVMIntTypeInContext, LLVMTypeRef(LLVMContextRef, unsigned bits))               \
   MEMBER(get_context, LLVMGetModuleContext, LLVMContextRef(LLVMModuleRef))                         \
   MEMBER(lookup_intrinsic, LLVMLookupIntrinsicID, unsigned(const char* name, size_t length))       \
   MEMBER(get_intrinsic, LLVMGetIntrinsicDeclaration,                                               \

@@ -21,7 +21,7 @@ namespace {
 // kernels are of one machine. The last digit counts what drivers do not know of how their kernels
 // are compiled: 2 has short vectors, 3 unrolled loops and fused multiply-adds
 // (base/drivers_llvm).
-constexpr char kMagic[8] = {'w', 'e', 'b', 'n', 'n', 'd', 'k', '3'};
+constexpr char kMagic[8] = {'w', 'e', 'b', 'n', 'n', 'd', 'k', '4'};
 constexpr uint64_t kHashesMax = 1 << 16;
 constexpr uint64_t kFilesMax = 64;
 constexpr uint64_t kNameBytesMax = 512;

@@ -1,0 +1,207 @@
+// What becomes of code that is like llvmpipe's, by the program's LLVMRunPasses (base/drivers_llvm)
+// and the LLVM that lavapipe uses.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+
+extern "C" void* LLVMRunPasses(void* module, const char* passes, void* machine, void* options);
+
+namespace webnnd {
+namespace {
+
+class Llvm {
+ public:
+  // Known to all, so that the program's LLVMRunPasses finds it behind itself.
+  Llvm() : lavapipe_(dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_GLOBAL)) {}
+
+  bool Exists() const { return lavapipe_ != nullptr && Find<void*()>("LLVMContextCreate"); }
+
+  // The module of `text` after `passes`; what is wrong with it where it is.
+  std::string Optimize(const std::string& text, const char* passes) const {
+    void* context = Find<void*()>("LLVMContextCreate")();
+    void* buffer = Find<void*(const char*, size_t, const char*)>(
+        "LLVMCreateMemoryBufferWithMemoryRangeCopy")(text.data(), text.size(), "test");
+    void* module = nullptr;
+    char* message = nullptr;
+    if (Find<int(void*, void*, void**, char**)>("LLVMParseIRInContext")(context, buffer, &module,
+                                                                        &message) != 0) {
+      return Take(message);
+    }
+    void* options = Find<void*()>("LLVMCreatePassBuilderOptions")();
+    EXPECT_EQ(LLVMRunPasses(module, passes, nullptr, options), nullptr);
+    Find<void(void*)>("LLVMDisposePassBuilderOptions")(options);
+    constexpr int kReturnStatus = 2;
+    std::string result;
+    if (Find<int(void*, int, char**)>("LLVMVerifyModule")(module, kReturnStatus, &message) != 0) {
+      result = Take(message);
+    } else {
+      result = Take(Find<char*(void*)>("LLVMPrintModuleToString")(module));
+    }
+    Find<void(void*)>("LLVMDisposeModule")(module);
+    Find<void(void*)>("LLVMContextDispose")(context);
+    return result;
+  }
+
+ private:
+  template <class Function>
+  Function* Find(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(lavapipe_, name));
+  }
+  std::string Take(char* message) const {
+    std::string text = message;
+    Find<void(char*)>("LLVMDisposeMessage")(message);
+    return text;
+  }
+
+  // For as long as the program lives: others may have pointers into it.
+  void* lavapipe_;
+};
+
+int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Eight loads as llvmpipe gathers them, of 4-byte words whose index is `index`, which is made of %n
+// and %own.
+std::string Gather(const std::string& index) {
+  std::string text = R"(
+define <8 x i32> @f(i32* %words, i32 %n, <8 x i32> %own) {
+  %first = insertelement <8 x i32> undef, i32 %n, i32 0
+  %size = shufflevector <8 x i32> %first, <8 x i32> undef, <8 x i32> zeroinitializer
+)" + index + "\n";
+  std::string lanes = "undef";
+  for (int lane = 0; lane < 8; ++lane) {
+    const std::string i = std::to_string(lane);
+    text += "  %i" + i + " = extractelement <8 x i32> %index, i32 " + i + "\n  %p" + i +
+            " = getelementptr i32, i32* %words, i32 %i" + i + "\n  %x" + i +
+            " = load i32, i32* %p" + i + "\n  %v" + i + " = insertelement <8 x i32> " + lanes +
+            ", i32 %x" + i + ", i32 " + i + "\n";
+    lanes = "%v" + i;
+  }
+  return text + "  ret <8 x i32> %v7\n}\n";
+}
+
+constexpr char kPasses[] = "function(early-cse,instcombine)";
+
+TEST(UniformLanes, LoadsOfOneIndex_AreOneLoad) {
+  const Llvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string three = "<i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3>";
+  // A constant where it is in bounds.
+  const std::string bounded = "  %is_in = icmp ugt <8 x i32> %size, " + three +
+                              "\n  %index = select <8 x i1> %is_in, <8 x i32> " + three +
+                              ", <8 x i32> zeroinitializer";
+  EXPECT_EQ(CountOf(llvm.Optimize(Gather(bounded), kPasses), " load i32"), 1);
+  EXPECT_EQ(CountOf(llvm.Optimize(Gather("  %index = add <8 x i32> %size, " + three), kPasses),
+                    " load i32"),
+            1);
+}
+
+TEST(UniformLanes, LoadsOfOwnIndices_StayAsTheyAre) {
+  const Llvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string other = "<i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 4>";
+  for (const std::string& index :
+       {std::string("%index = add <8 x i32> %size, %own"), "%index = add <8 x i32> %size, " + other,
+        std::string("%index = shufflevector <8 x i32> %own, <8 x i32> undef, <8 x i32> <i32 0, i32 "
+                    "0, i32 0, i32 0, i32 0, i32 0, i32 0, i32 1>")}) {
+    const std::string code = llvm.Optimize(Gather("  " + index), kPasses);
+    // A constant of seven equal elements makes two loads of eight.
+    const int loads = CountOf(code, " load i32");
+    EXPECT_GE(loads, 2) << code;
+  }
+  // Another number of elements, of which pairs are the same.
+  const std::string cast = Gather(
+      "  %pair = insertelement <4 x i64> undef, i64 4294967298, i32 0\n"
+      "  %pairs = shufflevector <4 x i64> %pair, <4 x i64> undef, <4 x i32> zeroinitializer\n"
+      "  %index = bitcast <4 x i64> %pairs to <8 x i32>");
+  EXPECT_EQ(CountOf(llvm.Optimize(cast, kPasses), " load i32"), 2);
+}
+
+// A loop as llvmpipe makes them: `%left` of its lanes are done with it after a turn each. A turn
+// calls @work. `after` follows the loop.
+std::string Loop(const std::string& body, const std::string& after) {
+  const std::string ones = "<i32 -1, i32 -1, i32 -1, i32 -1, i32 -1, i32 -1, i32 -1, i32 -1>";
+  return R"(
+declare i32 @work(<8 x i32>)
+define i32 @f(<8 x i32> %end) {
+entry:
+  %limit = alloca i32
+  store i32 65535, i32* %limit
+  %left = alloca <8 x i32>
+  store <8 x i32> )" +
+         ones + R"(, <8 x i32>* %left
+  %turns = alloca <8 x i32>
+  store <8 x i32> zeroinitializer, <8 x i32>* %turns
+  br label %header
+
+header:
+  %before = load <8 x i32>, <8 x i32>* %left
+  %k = load <8 x i32>, <8 x i32>* %turns
+  %is_done = icmp uge <8 x i32> %k, %end
+  %done = sext <8 x i1> %is_done to <8 x i32>
+  %break = xor <8 x i32> %done, )" +
+         ones + R"(
+  %mask = and <8 x i32> %before, %break
+  %full = and <8 x i32> )" +
+         ones + R"(, %mask
+)" + body +
+         R"(
+  store <8 x i32> %mask, <8 x i32>* %left
+  %turns_left = load i32, i32* %limit
+  %fewer = sub i32 %turns_left, 1
+  store i32 %fewer, i32* %limit
+  %bits = bitcast <8 x i32> %full to i256
+  %is_any = icmp ne i256 %bits, 0
+  %is_below = icmp sgt i32 %fewer, 0
+  %goes_on = and i1 %is_any, %is_below
+  br i1 %goes_on, label %header, label %exit
+
+exit:
+)" + after +
+         "\n}\n";
+}
+
+constexpr char kTurn[] = "  %w = call i32 @work(<8 x i32> %full)";
+constexpr char kTurnOfBlocks[] =
+    "  br label %inner\ninner:\n  %w = call i32 @work(<8 x i32> %full)";
+constexpr char kMemoryToRegisters[] = "function(mem2reg,instcombine)";
+
+// The blocks that branch to `label`.
+int BranchesTo(const std::string& code, const std::string& label) {
+  return CountOf(code, "label %" + label);
+}
+
+TEST(LoopExits, LoopsOfNobody_LeaveBeforeTheirTurn) {
+  const Llvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string code = llvm.Optimize(Loop(kTurn, "  ret i32 0"), kMemoryToRegisters);
+  EXPECT_EQ(BranchesTo(code, "exit"), 2) << code;
+  // What decides it comes before the call.
+  EXPECT_LT(code.find("label %exit"), code.find("call i32 @work")) << code;
+  EXPECT_EQ(CountOf(code, "call i32 @work"), 1) << code;
+  const std::string blocks = llvm.Optimize(Loop(kTurnOfBlocks, "  ret i32 0"), kMemoryToRegisters);
+  EXPECT_EQ(BranchesTo(blocks, "exit"), 2) << blocks;
+}
+
+TEST(LoopExits, LoopsWhoseTurnsAreNeeded_StayAsTheyAre) {
+  const Llvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  // What the last turn computed.
+  const std::string used = llvm.Optimize(Loop(kTurn, "  ret i32 %w"), kMemoryToRegisters);
+  EXPECT_EQ(BranchesTo(used, "exit"), 1) << used;
+  // What would have to tell one way out from the other.
+  const std::string phi = llvm.Optimize(
+      Loop(kTurnOfBlocks, "  %last = phi i32 [ 1, %inner ]\n  ret i32 %last"), kMemoryToRegisters);
+  EXPECT_EQ(BranchesTo(phi, "exit"), 1) << phi;
+  // Where it is not to optimize.
+  const std::string plain = llvm.Optimize(Loop(kTurn, "  ret i32 0"), "mem2reg");
+  EXPECT_EQ(BranchesTo(plain, "exit"), 1) << plain;
+}
+
+}  // namespace
+}  // namespace webnnd
