@@ -79,15 +79,18 @@ void ComputeFour(uint first) {
   uvec4 indices = uvec4(0u);
   uvec4 quad = LOAD_QUAD(1, base >> 2);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) best[i] = Decode(uvec2(quad[i], 0u), kOperandType);
-  for (uint k = 1u; k < P(1); ++k) {
-    quad = LOAD_QUAD(1, (base + k * inner.x) >> 2);
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      VALUE x = Decode(uvec2(quad[i], 0u), kOperandType);
-      bool better = IsBetter(x, best[i]);
-      best[i] = mix(best[i], x, better);
-      indices[i] = mix(indices[i], k, better);
-    }
+#define TAKE_QUAD(k)                                      \
+  {                                                       \
+    quad = LOAD_QUAD(1, (base + (k) * inner.x) >> 2);     \
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {           \
+      VALUE x = Decode(uvec2(quad[i], 0u), kOperandType); \
+      bool better = IsBetter(x, best[i]);                 \
+      best[i] = mix(best[i], x, better);                  \
+      indices[i] = mix(indices[i], k, better);            \
+    }                                                     \
   }
+  FOURS_LOOP(1u, P(1), 1u, TAKE_QUAD)
+#undef TAKE_QUAD
   if (BitsLog2(kResultType) == 6u) {
     uvec4 low = uvec4(indices.x, 0u, indices.y, 0u);
     uvec4 high = uvec4(indices.z, 0u, indices.w, 0u);
