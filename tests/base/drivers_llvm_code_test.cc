@@ -65,6 +65,30 @@ int CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
+// `loads` loads that nothing spares, and a call.
+std::string Caller(int loads) {
+  std::string text = R"(
+define internal i32 @callee(i32 %x) {
+  %y = mul i32 %x, %x
+  ret i32 %y
+}
+define i32 @f(i32* %p, i32 %x) {
+)";
+  for (int i = 0; i < loads; ++i) {
+    text += "  %l" + std::to_string(i) + " = load volatile i32, i32* %p\n";
+  }
+  return text + "  %y = call i32 @callee(i32 %x)\n  ret i32 %y\n}\n";
+}
+
+// The bound counts what is left of a module: two instructions of the callee, and besides the loads
+// two of the caller.
+TEST(Inlining, ModulesOfUpTo5000Instructions_HaveNoCalls) {
+  const Llvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  EXPECT_EQ(CountOf(llvm.Optimize(Caller(4996), "function(instcombine)"), "call i32"), 0);
+  EXPECT_EQ(CountOf(llvm.Optimize(Caller(4997), "function(instcombine)"), "call i32"), 1);
+}
+
 // Eight loads as llvmpipe gathers them, of 4-byte words whose index is `index`, which is made of %n
 // and %own.
 std::string Gather(const std::string& index) {
