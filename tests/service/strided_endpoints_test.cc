@@ -210,8 +210,10 @@ TEST(StridedEndpoints, TooManyGaps_AreRefused) {
 
 constexpr uint32_t kHeads = 2, kHeadSize = 8;
 
-// Attention of one row to caches that grow by it.
-void MakeAttention(Maker& maker, uint32_t key_capacity, uint32_t value_capacity) {
+// Attention of one row to caches that grow by it; of as many heads as they have, or reshaped to
+// fewer of more keys.
+void MakeAttention(Maker& maker, uint32_t key_capacity, uint32_t value_capacity,
+                   uint32_t key_value_heads = kHeads) {
   const ValueId queries = maker.Input({1, kHeads * kHeadSize}, {1, kHeads * kHeadSize});
   std::vector<ValueId> present;
   for (uint32_t capacity : {key_capacity, value_capacity}) {
@@ -221,8 +223,8 @@ void MakeAttention(Maker& maker, uint32_t key_capacity, uint32_t value_capacity)
     present.push_back(maker.Concat(past, row, 1));
   }
   Attention macro;
-  macro.key_value_heads = kHeads;
-  macro.group = 1;
+  macro.key_value_heads = key_value_heads;
+  macro.group = kHeads / key_value_heads;
   macro.head_size = kHeadSize;
   macro.reach = 6;
   Node node{.kind = OperatorKind::kMatmul, .label = "attention", .macro = macro};
@@ -253,6 +255,16 @@ TEST(StridedEndpoints, AttentionToCachesOfTwoCapacities_ReadsThemPacked) {
   EXPECT_THAT(Labels(plan), ElementsAre("append", "pack", "append", "pack", "attention"));
   EXPECT_EQ(plan.calls.back().parameters[2], 6u);
   EXPECT_EQ(plan.calls.back().parameters[15], 6u);
+}
+
+// Where each head lies in its own room, two of them are not one of twice the keys.
+TEST(StridedEndpoints, AttentionToCachesReshapedToOtherHeads_ReadsThemPacked) {
+  Maker maker;
+  MakeAttention(maker, 20, 20, /*key_value_heads=*/1);
+  const Plan plan = maker.MakePlan();
+  EXPECT_THAT(Labels(plan), ElementsAre("append", "pack", "append", "pack", "attention"));
+  EXPECT_EQ(plan.calls.back().parameters[2], 2 * 6u);
+  EXPECT_EQ(plan.calls.back().parameters[15], 2 * 6u);
 }
 
 TEST(StridedEndpoints, CacheThatOthersReadToo_IsPackedForThem) {
