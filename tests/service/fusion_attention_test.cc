@@ -51,5 +51,46 @@ TEST_F(Fusion, ProbabilitiesOfOtherHeadsThanTheValues_AreNoAttention) {
   ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
 }
 
+// Attention of [rows, heads, size] that sees what `visible` of [rows, keys] says, with the heads of
+// rows put back to where they were.
+Operand AddAttention(Net& net, const Operand& queries, const Operand& keys, const Operand& values,
+                     const Operand& visible) {
+  webnn::GraphBuilder& builder = net.builder;
+  const webnn::TransposeOptions heads_first{.permutation = std::vector<uint32_t>{1, 0, 2}};
+  Operand keys_last =
+      Must(builder.Transpose(keys, {.permutation = std::vector<uint32_t>{0, 2, 1}}));
+  Operand products = Must(builder.Matmul(Must(builder.Transpose(queries, heads_first)), keys_last));
+  Operand scaled = Must(builder.Mul(products, net.Constant(kFloat, {}, {0.125L})));
+  Operand mask = Must(
+      builder.Where(visible, net.Constant(kFloat, {}, {0}), net.Constant(kFloat, {}, {-1e30L})));
+  Operand weights = Must(builder.Softmax(Must(builder.Add(scaled, mask)), 2));
+  return Must(builder.Transpose(Must(builder.Matmul(weights, values)), heads_first));
+}
+
+// A mask by integers of a type, [1, keys] against [rows, 1] and what is added to each.
+void WriteAttentionOfSums(Net& net, OperandDataType type) {
+  constexpr uint32_t kRows = 3;
+  webnn::GraphBuilder& builder = net.builder;
+  std::vector<long double> indices(kKeys);
+  std::iota(indices.begin(), indices.end(), 0);
+  Operand key = net.Constant(type, {1, kKeys}, indices);
+  Operand row = net.Constant(type, {kRows, 1}, {250, 251, 252});
+  Operand last =
+      Must(builder.Add(row, net.Constant(type, {1, kKeys}, std::vector<long double>(kKeys, 10))));
+  net.Out(AddAttention(net, net.In(kFloat, {kRows, 2, kHeadSize}),
+                       net.In(kFloat, {2, kKeys, kHeadSize}), net.In(kFloat, {2, kKeys, kHeadSize}),
+                       Must(builder.LesserOrEqual(key, last))));
+}
+
+TEST_F(Fusion, AttentionMaskedBySums_IsOneKernel) {
+  ExpectKernels(1, [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kInt32); });
+}
+
+// 250 + 10 is 4: the first row sees five keys, and not all.
+TEST_F(Fusion, SumsOfBytesThatWrapAround_AreMasksAsTheyAre) {
+  const auto write = [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kUint8); };
+  ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
+}
+
 }  // namespace
 }  // namespace webnnd::service::fusion_test
