@@ -86,6 +86,31 @@ TEST_F(Fusion, AttentionMaskedBySums_IsOneKernel) {
   ExpectKernels(1, [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kInt32); });
 }
 
+// Queries that are scattered are no part of the write of keys and values that meets them: two that
+// go to the same places are a write of their own.
+TEST_F(Fusion, QueriesThatAreScattered_AreNeitherKeysNorValues) {
+  constexpr OperandDataType kInteger = OperandDataType::kInt32;
+  ExpectKernels(4, [](Net& net) {
+    webnn::GraphBuilder& builder = net.builder;
+    const auto write = [&](uint32_t rows, const Operand& places) {
+      Operand past = net.In(kFloat, {2, rows, kHeadSize});
+      return Must(builder.ScatterND(past, places, net.In(kFloat, {1, 2, kHeadSize})));
+    };
+    Operand only_row = net.Constant(kInteger, {1, 2, 2}, {0, 0, 1, 0});
+    Operand queries = write(1, only_row);
+    Operand other_queries = write(1, only_row);
+    Operand last_row = net.Constant(kInteger, {1, 2, 2}, {0, kKeys - 1, 1, kKeys - 1});
+    Operand keys = write(kKeys, last_row);
+    Operand values = write(kKeys, last_row);
+    Operand key = net.Constant(kInteger, {1, kKeys}, {0, 1, 2, 3, 4, 5, 6, 7});
+    Operand visible = Must(builder.LesserOrEqual(key, net.In(kInteger, {1, 1})));
+    for (const Operand& heads : {queries, other_queries}) {
+      Operand by_row = Must(builder.Reshape(heads, {1, 2, kHeadSize}));
+      net.Out(AddAttention(net, by_row, keys, values, visible));
+    }
+  });
+}
+
 // 250 + 10 is 4: the first row sees five keys, and not all.
 TEST_F(Fusion, SumsOfBytesThatWrapAround_AreMasksAsTheyAre) {
   const auto write = [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kUint8); };
