@@ -2,6 +2,7 @@
 #ifndef WEBNND_SHADERS_ATTENTION_GLSL_
 #define WEBNND_SHADERS_ATTENTION_GLSL_
 
+#include "index.glsl"
 #include "tensor.glsl"
 
 // Keys that are worth a workgroup of their own.
@@ -15,9 +16,10 @@ struct Keys {
   bool is_nothing;  // The row sees none; begin and end are then those of all keys.
 };
 
-// Those before `limit` (modulo 2^32, a signed number), of `capacity`, at most `window`.
-Keys VisibleKeys(uint limit, uint capacity, uint window) {
-  uint end = uint(clamp(int(limit), 0, int(capacity)));
+// Those before limit + beyond (modulo 2^32, signed numbers, whose sum is not), of `capacity`, at most
+// `window`.
+Keys VisibleKeys(uint limit, uint beyond, uint capacity, uint window) {
+  uint end = uint(clamp(AddSaturated(int(limit), int(beyond)), 0, int(capacity)));
   if (end == 0u) return Keys(0u, capacity, true);
   return Keys(end - min(end, window), end, false);
 }

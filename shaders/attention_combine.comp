@@ -2,8 +2,8 @@
 // start -> 3 the result.
 //
 // Parameters: 0 fours of elements in the result; 1 splits; 2 lines (heads of all rows); 3 capacity;
-// 4..6 fours of a line, as divisor; 7 reach; 8 window. Specialisation constants: 1 data type of the
-// result; 2 whether there is a start.
+// 4..6 fours of a line, as divisor; 7 reach; 8 window; 9 what is beyond. Specialisation constants:
+// 1 data type of the result; 2 whether there is a start.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "attention.glsl"
@@ -22,7 +22,7 @@ vec4 LoadPart(uint i) { return uintBitsToFloat(LOAD_QUAD(1, i)); }
 
 uint CountSplits() {
   uint start = kHasStart != 0u ? LOAD_WORD(2, 0u) : 0u;
-  Keys keys = VisibleKeys(start + P(7), P(3), P(8));
+  Keys keys = VisibleKeys(start + P(7), P(9), P(3), P(8));
   return DivideKeys(keys.end - keys.begin, P(1)).x;
 }
 

@@ -18,6 +18,13 @@ uint ClampIndex(uvec2 raw, uint type, uint size) {
   return uint(clamp(index, 0, int(size) - 1));
 }
 
+// a + b, or the end of the numbers of 32 bits where that is beyond.
+int AddSaturated(int a, int b) {
+  int sum = a + b;
+  if (b < 0) return sum > a ? int(0x80000000u) : sum;
+  return sum < a ? 0x7fffffff : sum;
+}
+
 #define LOAD_INDEX(slot, type, i, size) ClampIndex(LOAD_RAW(slot, type, i), type, size)
 
 #endif  // WEBNND_SHADERS_INDEX_GLSL_

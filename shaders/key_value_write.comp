@@ -5,8 +5,9 @@
 //
 // Parameters: 0 fours of elements in all rows; 1 capacity; 2 offset; 3 rows; divisors (Divide) 4..6
 // fours of a head, 8..10 heads; 12 fours of a row of keys; 13 fours before its first head; 14, 15 the
-// same of values; 16 rotary size; 17 rows of cos and sin. Specialisation constants: 1 data type;
-// 2 whether there is a start (else it is 0); 3 and on those of the rotation.
+// same of values; 16 rotary size; 17 rows of cos and sin; 18 whether start + offset + r is modulo 2^32.
+// Specialisation constants: 1 data type; 2 whether there is a start (else it is 0); 3 and on those of
+// the rotation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define ROTATION_FIRST_CONSTANT 3
@@ -28,7 +29,9 @@ WRITE_SLOT(8)
 // The row of the cache for row `row`.
 uint Place(uint row) {
   uint start = kHasStart != 0u ? LOAD_WORD(4, 0u) : 0u;
-  return ClampIndex(uvec2(start + P(2) + row, 0u), kInt32, P(1));
+  uint offset = P(2) + row;
+  uint place = P(18) != 0u ? start + offset : uint(AddSaturated(int(start), int(offset)));
+  return ClampIndex(uvec2(place, 0u), kInt32, P(1));
 }
 
 vec4 LoadKeys(uint first, uint four, uint row) {

@@ -75,8 +75,9 @@ struct HeadRotation {
 
 // Attention with a cache of keys and values (Vaswani et al. 2017, "Attention Is All You Need";
 // Ainslie et al. 2023, "GQA"): softmax(scale * q k^T) v, where `group` heads of queries share a
-// head of keys and values. Row r sees the keys before start + reach + r, of those that there are,
-// and where there is a window only the last so many of them. Operands: queries, rows of
+// head of keys and values. Row r sees the keys before start + reach + beyond + r, of those that
+// there are, and where there is a window only the last so many of them. start + reach wraps around
+// in 32 bits, and r is part of that sum where rows wrap. Operands: queries, rows of
 // query_heads() heads, which may lie between others in a longer row; keys and values
 // [key_value_heads, capacity, head_size], of which the first `keys` of each head are there; start,
 // one int32, or none for 0; cos, sin and positions as RotaryEmbedding has them, or none. Results:
@@ -89,6 +90,8 @@ struct Attention {
   double scale = 1;
   uint32_t keys = 0;  // 0: as many as the capacity.
   int32_t reach = 0;
+  int32_t beyond = 0;
+  bool rows_wrap = true;
   uint32_t window = 0;  // 0: all.
   // A row that sees nothing is NaN; else it is the mean of all values.
   bool nothing_is_nan = false;
@@ -97,9 +100,10 @@ struct Attention {
   uint32_t query_heads() const { return key_value_heads * group; }
 };
 
-// Writes rows of keys, which may turn first, and of values into a cache, at start + offset and on.
-// Indices are those of scatterND: negative ones count from the end, then all are clamped, and of
-// several rows for one place the last one stays.
+// Writes rows of keys, which may turn first, and of values into a cache, at start + offset and on:
+// sums of 32 bits, which wrap around or else stay at the end. Indices are those of scatterND:
+// negative ones count from the end, then all are clamped, and of several rows for one place the last
+// one stays.
 // Operands: keys and values, rows of heads, which may lie between others in a longer row; past keys
 // and past values [key_value_heads, capacity, head_size]; start, one int32, or none for 0; cos, sin
 // and positions as RotaryEmbedding has them, or none. Results: the past ones with the rows written.
@@ -110,6 +114,7 @@ struct KeyValueWrite {
   uint32_t key_offset = 0;  // Elements of a row of the operand before the first head.
   uint32_t value_offset = 0;
   int32_t offset = 0;
+  bool wraps = true;
   HeadRotation rotation;  // Of the keys.
 };
 

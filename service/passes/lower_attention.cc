@@ -19,9 +19,9 @@ using webidl::OperandDescriptor;
 constexpr uint32_t kFour = 4;
 // Invocations that share a tile of lines (kTeam of shaders/attention.comp).
 constexpr uint32_t kTeam = 8;
-// Vectors of four elements that an invocation holds of all lines of a tile: 16 make a prompt of 2000
-// tokens 2 % faster, and take llvmpipe 0.3 s more to compile. Where there is one row, more is worth
-// it: keys are then read once for all heads that share them.
+// Vectors of four elements that an invocation holds of all lines of a tile: 16 make a prompt of
+// 2000 tokens 2 % faster, and take llvmpipe 0.3 s more to compile. Where there is one row, more is
+// worth it: keys are then read once for all heads that share them.
 constexpr uint32_t kFoursPerTileMax = 8;
 constexpr uint32_t kFoursPerTileOfOneRowMax = 16;
 constexpr uint32_t kLinesPerTileMax = 8;
@@ -113,6 +113,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
   const bool is_divided = tiling.splits > 1;
   const uint32_t window = macro.window != 0 ? macro.window : std::numeric_limits<int32_t>::max();
   const auto reach = static_cast<uint32_t>(macro.reach);
+  const auto beyond = static_cast<uint32_t>(macro.beyond);
   const LoweredRotation rotation = LowerRotation(macro.rotation, node, 4, queries, builder);
   const uint32_t lines = rows * macro.query_heads();
 
@@ -146,10 +147,11 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
   call.parameters = {tiling.lines, macro.key_value_heads, key_count, tiling.loads};
   AppendDivisor(macro.group, call.parameters);
   call.parameters.back() = tiling.splits;
-  call.parameters.insert(call.parameters.end(),
-                         {FoursPerRow(builder.descriptor(queries), rows),
-                          macro.query_offset / kFour, FloatBits(macro.scale), reach, window,
-                          macro.rotation.rotary_size, rotation.table_rows, capacity});
+  call.parameters.insert(
+      call.parameters.end(),
+      {FoursPerRow(builder.descriptor(queries), rows), macro.query_offset / kFour,
+       FloatBits(macro.scale), reach, window, macro.rotation.rotary_size, rotation.table_rows,
+       capacity, beyond, macro.rows_wrap, 0, 0});
   call.invocations = uint64_t{kTeam} * macro.key_value_heads *
                      DivideRoundingUp(tiling.lines, tiling.lines_per_tile) * tiling.splits;
   call.cost = 2 * uint64_t{lines} * key_count * macro.head_size;
@@ -165,7 +167,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
                         key_count};
   AppendDivisor(macro.head_size / kFour, combine.parameters);
   combine.parameters.back() = reach;
-  combine.parameters.insert(combine.parameters.end(), {window, 0, 0, 0});
+  combine.parameters.insert(combine.parameters.end(), {window, beyond, 0, 0});
   combine.invocations = result.element_count() / kFour;
   combine.cost = result.element_count() * tiling.splits;
   builder.AddCall(std::move(combine));
@@ -204,7 +206,7 @@ Status Lower(const KeyValueWrite& macro, const Node& node, LoweringBuilder& buil
       call.parameters.end(),
       {FoursPerRow(builder.descriptor(keys), macro.rows), macro.key_offset / kFour,
        FoursPerRow(builder.descriptor(values), macro.rows), macro.value_offset / kFour,
-       macro.rotation.rotary_size, rotation.table_rows, 0, 0});
+       macro.rotation.rotary_size, rotation.table_rows, macro.wraps, 0});
   call.invocations = fours;
   call.cost = uint64_t{4} * kFour * fours;
   builder.AddCall(std::move(call));

@@ -111,6 +111,43 @@ TEST_F(Fusion, QueriesThatAreScattered_AreNeitherKeysNorValues) {
   });
 }
 
+// Sums of 32 bits wrap around; those of what was widened before do not, and nor does "or equal".
+TEST_F(Fusion, PositionsAtTheEndOfTheirType_AreWhatSumsMakeOfThem) {
+  constexpr uint32_t kRows = 3;
+  for (OperandDataType type : {OperandDataType::kInt32, OperandDataType::kInt64}) {
+    for (long double start : {0x7fffffffp0L, 0x7ffffffep0L, -0x80000000p0L, 5.0L}) {
+      SCOPED_TRACE(start);
+      const auto add_start = [&](Net& net, const Shape& shape, const auto& offsets) {
+        Operand first = net.Integers({1}, {start}, OperandDataType::kInt32);
+        if (type != OperandDataType::kInt32) first = Must(net.builder.Cast(first, type));
+        return Must(net.builder.Add(first, net.Constant(type, shape, offsets)));
+      };
+      using Values = std::vector<long double>;
+      ExpectKernels(1, [&](Net& net) {
+        Values indices(kKeys);
+        std::iota(indices.begin(), indices.end(), 0);
+        Operand last = add_start(net, {kRows, 1}, Values{0, 1, 2});
+        Operand key = net.Constant(type, {1, kKeys}, indices);
+        Operand queries = net.In(kFloat, {kRows, 2, kHeadSize});
+        Operand keys = net.In(kFloat, {2, kKeys, kHeadSize});
+        Operand values = net.In(kFloat, {2, kKeys, kHeadSize});
+        Operand visible = Must(net.builder.LesserOrEqual(key, last));
+        net.Out(AddAttention(net, queries, keys, values, visible));
+      });
+      ExpectKernels(1, [&](Net& net) {
+        Operand head = net.Constant(type, {kRows, 2, 1}, {0, 1, 0, 1, 0, 1});
+        Operand row = add_start(net, {kRows, 2, 1}, Values{0, 0, 1, 1, 2, 2});
+        Operand places = Must(net.builder.Concat({head, row}, 2));
+        for (int i = 0; i < 2; ++i) {
+          Operand past = net.In(kFloat, {2, kKeys, kHeadSize});
+          Operand rows = net.In(kFloat, {kRows, 2, kHeadSize});
+          net.Out(Must(net.builder.ScatterND(past, places, rows)));
+        }
+      });
+    }
+  }
+}
+
 // 250 + 10 is 4: the first row sees five keys, and not all.
 TEST_F(Fusion, SumsOfBytesThatWrapAround_AreMasksAsTheyAre) {
   const auto write = [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kUint8); };

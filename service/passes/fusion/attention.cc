@@ -214,6 +214,8 @@ std::optional<Match> MatchProduct(const GraphIndex& index, const Node& product) 
   macro.query_offset = rows.offset;
   macro.scale = scores->scale;
   macro.reach = scores->mask.visibility.reach;
+  macro.beyond = scores->mask.visibility.beyond;
+  macro.rows_wrap = scores->mask.visibility.rows_wrap;
   macro.window = scores->mask.visibility.window;
   macro.nothing_is_nan = scores->mask.is_infinite;
   macro.rotation = rows.rotation;

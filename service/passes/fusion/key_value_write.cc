@@ -15,6 +15,8 @@ using webidl::Shape;
 struct Place {
   ValueId start = kNoValue;
   int32_t offset = 0;
+  bool wraps = true;  // In 32 bits.
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 // Indices of scatterND, [rows, heads, coordinates] in some shape, the last two coordinates being
@@ -36,7 +38,7 @@ std::optional<Place> MatchPlace(const GraphIndex& index, ValueId indices, const 
   if (row->base != kNoValue && index.descriptor(row->base).data_type() != OperandDataType::kInt32) {
     return std::nullopt;
   }
-  return Place{row->base, static_cast<int32_t>(row->first)};
+  return Place{row->base, static_cast<int32_t>(row->first), !row->is_wide};
 }
 
 // The cache's shape, where `scatter` writes rows of heads into it: [..., heads, capacity, head
@@ -109,9 +111,7 @@ std::optional<Match> MatchKeyValueWrite(const GraphIndex& index, const Node& las
   if (!place) return std::nullopt;
   if (values->operands[1] != keys->operands[1]) {
     std::optional<Place> other = MatchPlace(index, values->operands[1], *shape);
-    if (!other || other->start != place->start || other->offset != place->offset) {
-      return std::nullopt;
-    }
+    if (other != place) return std::nullopt;
   }
   const HeadRows key_rows = FindHeadRows(index, keys->operands[2], *shape);
   const HeadRows value_rows = FindHeadRows(index, values->operands[2], *shape);
@@ -124,6 +124,7 @@ std::optional<Match> MatchKeyValueWrite(const GraphIndex& index, const Node& las
   macro.key_offset = key_rows.offset;
   macro.value_offset = value_rows.offset;
   macro.offset = place->offset;
+  macro.wraps = place->wraps;
   macro.rotation = key_rows.rotation;
   Match match{last, {}};
   match.node.macro = macro;

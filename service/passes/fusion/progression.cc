@@ -31,6 +31,13 @@ bool IsInteger(OperandDataType type) {
          type == OperandDataType::kUint8;
 }
 
+// Whether every element is the base.
+bool IsBase(const Progression& progression) {
+  return progression.base != kNoValue && progression.first == 0 &&
+         std::all_of(progression.digits.begin(), progression.digits.end(),
+                     [](const auto& digit) { return digit.step == 0; });
+}
+
 uint32_t CountOf(const Digits& digits) {
   return std::accumulate(digits.begin(), digits.end(), 1u,
                          [](uint32_t count, const auto& digit) { return count * digit.extent; });
@@ -153,7 +160,9 @@ class Matcher {
     const OperandDataType to = index_.descriptor(cast.results[0]).data_type();
     const OperandDataType from = index_.descriptor(cast.operands[0]).data_type();
     if (to != OperandDataType::kInt64 && from != to) return std::nullopt;
-    return Match(cast.operands[0], depth);
+    std::optional<Progression> progression = Match(cast.operands[0], depth);
+    if (progression && from != to) progression->is_wide = IsBase(*progression);
+    return progression;
   }
 
   std::optional<Progression> MatchBroadcast(ValueId value, const Shape& shape, int depth) const {
@@ -171,7 +180,13 @@ class Matcher {
     std::optional<Progression> a = MatchBroadcast(add.operands[0], shape, depth);
     std::optional<Progression> b = MatchBroadcast(add.operands[1], shape, depth);
     if (!a || !b) return std::nullopt;
-    return AddScaled(*a, *b, 1);
+    std::optional<Progression> sum = AddScaled(*a, *b, 1);
+    // A base that was widened behind other sums: those have wrapped around, and this one does not.
+    if (sum && sum->base != kNoValue && !sum->is_wide &&
+        index_.descriptor(sum->base).data_type() != index_.descriptor(add.results[0]).data_type()) {
+      return std::nullopt;
+    }
+    return sum;
   }
 
   std::optional<Progression> MatchTranspose(const Node& transpose, int depth) const {
@@ -304,13 +319,14 @@ std::optional<Progression> Broadcast(const Progression& progression, const Shape
     const bool repeats = d < added || from[d - added] == 1;
     wide[d] = repeats ? Digits{{to[d], 0}} : (*dimensions)[d - added];
   }
-  return Progression{progression.base, progression.first, Join(wide)};
+  return Progression{progression.base, progression.first, Join(wide), progression.is_wide};
 }
 
 std::optional<Progression> AddScaled(const Progression& a, const Progression& b, int64_t factor) {
   if (b.base != kNoValue && (a.base != kNoValue || factor != 1)) return std::nullopt;
   if (CountOf(a.digits) != CountOf(b.digits)) return std::nullopt;
   Progression sum{a.base != kNoValue ? a.base : b.base, a.first + factor * b.first, {}};
+  sum.is_wide = a.is_wide || b.is_wide;
   // From the innermost digits on, each time the largest extent that both have.
   Digits left = a.digits;
   Digits right = b.digits;

@@ -23,6 +23,8 @@ struct Progression {
   ValueId base = kNoValue;  // A tensor of one integer, known when the graph runs; or none.
   int64_t first = 0;
   std::vector<Digit> digits;  // The outermost first; as few as possible, none of extent 1.
+  // The base was widened before anything was added; else sums with an int32 wrap around.
+  bool is_wide = false;
 
   friend bool operator==(const Progression&, const Progression&) = default;
 };

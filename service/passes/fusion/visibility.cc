@@ -50,7 +50,7 @@ bool IsInt32(const GraphIndex& index, ValueId value) {
   return index.descriptor(value).data_type() == OperandDataType::kInt32;
 }
 
-// key < start + reach + row, for every head.
+// key < start + reach + beyond + row, for every head.
 std::optional<Visibility> MatchCausal(const GraphIndex& index, ValueId condition, bool contrary,
                                       uint32_t rows, uint32_t keys) {
   std::optional<Less> less = MatchLess(index, condition, contrary);
@@ -65,9 +65,22 @@ std::optional<Visibility> MatchCausal(const GraphIndex& index, ValueId condition
   for (size_t d = 0; d + 2 < shape.size(); ++d) outer *= shape[d];
   const std::vector<Progression::Digit> wanted = {{outer, 0}, {rows, 1}, {keys, -1}};
   if (ahead->digits != Coalesce(wanted)) return std::nullopt;
+  Visibility found{ahead->base};
   // Sums of other types wrap around elsewhere.
   if (ahead->base != kNoValue && !IsInt32(index, ahead->base)) return std::nullopt;
-  return Visibility{ahead->base, static_cast<int32_t>(ahead->first + less->offset), 0};
+  if (ahead->base == kNoValue || ahead->is_wide) {
+    found.beyond = static_cast<int32_t>(ahead->first + less->offset);
+    found.rows_wrap = false;
+    return found;
+  }
+  // What is on the key's side, or says that it may be equal, wraps nothing around.
+  found.reach = static_cast<int32_t>(end->first);
+  found.beyond = static_cast<int32_t>(less->offset - key->first);
+  const std::vector<Progression::Digit> of_rows = {{outer, 0}, {rows, 1}, {keys, 0}};
+  found.rows_wrap = end->digits == Coalesce(of_rows);
+  const std::vector<Progression::Digit> alike = {{outer, 0}, {rows, 0}, {keys, 0}};
+  if (!found.rows_wrap && end->digits != Coalesce(alike)) return std::nullopt;
+  return found;
 }
 
 // How many keys a row sees beyond each one, less than `window`: what the framework writes.

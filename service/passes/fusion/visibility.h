@@ -9,11 +9,14 @@
 
 namespace webnnd::service {
 
-// Row r sees the keys before start + reach + r, of those that there are; where there is a window,
-// only the last `window` of them.
+// Row r sees the keys before start + reach + beyond + r, of those that there are; where there is a
+// window, only the last `window` of them. start + reach is a sum of 32 bits, which wraps around,
+// and r is part of it where rows wrap.
 struct Visibility {
   ValueId start = kNoValue;  // A tensor of one int32; or none, for 0.
   int32_t reach = 0;
+  int32_t beyond = 0;
+  bool rows_wrap = true;
   uint32_t window = 0;  // 0: all.
 };
 
