@@ -48,11 +48,12 @@ class Net {
     inputs_.emplace(name, Upload(data));
     return Must(builder.Input(name, type, shape));
   }
-  Operand Integers(const Shape& shape, const std::vector<long double>& values) {
-    HostTensor data = HostTensor::Create(OperandDataType::kInt64, shape, values);
+  Operand Integers(const Shape& shape, const std::vector<long double>& values,
+                   OperandDataType type = OperandDataType::kInt64) {
+    HostTensor data = HostTensor::Create(type, shape, values);
     std::string name = "input" + std::to_string(inputs_.size());
     inputs_.emplace(name, Upload(data));
-    return Must(builder.Input(name, OperandDataType::kInt64, shape));
+    return Must(builder.Input(name, type, shape));
   }
   Operand Constant(OperandDataType type, const Shape& shape) {
     HostTensor data = Random(type, shape);
@@ -72,6 +73,11 @@ class Net {
   };
   Ran Run() {
     auto graph = Must(ml_.Wait(builder.Build(outputs_)));
+    // An input that no output needs is none of the graph's.
+    std::erase_if(inputs_, [&](const auto& input) {
+      return std::none_of(graph->inputs().begin(), graph->inputs().end(),
+                          [&](const auto& endpoint) { return endpoint.name == input.first; });
+    });
     webnn::NamedTensors tensors;
     for (const auto& [name, operand] : outputs_) {
       tensors.emplace(
@@ -100,7 +106,11 @@ class Net {
     std::uniform_real_distribution<double> real(-2, 2);
     std::uniform_int_distribution<int> integer(0, 15);
     std::vector<long double> values(count);
-    for (long double& value : values) value = is_float ? real(random_) : integer(random_) - 8;
+    // In float16 as in float32.
+    const auto exact = [](double value) { return std::round(value * 256) / 256; };
+    for (long double& value : values) {
+      value = is_float ? exact(real(random_)) : integer(random_) - 8;
+    }
     return HostTensor::Create(type, shape, values);
   }
   std::shared_ptr<webnn::Tensor> Upload(const HostTensor& data) {
