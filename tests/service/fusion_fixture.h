@@ -64,14 +64,16 @@ class Net {
     return Must(builder.Constant(type, shape, HostTensor::Create(type, shape, values).bytes));
   }
   void Out(const Operand& operand) {
-    outputs_.emplace("output" + std::to_string(outputs_.size()), operand);
+    // Sorted as they come.
+    outputs_.emplace("output" + std::to_string(1000 + outputs_.size()), operand);
   }
 
   struct Ran {
     uint32_t kernels = 0;
     std::vector<HostTensor> outputs;
   };
-  Ran Run() {
+  // Where it is in place, results go to tensors of inputs that they fit in.
+  Ran Run(bool in_place = false) {
     auto graph = Must(ml_.Wait(builder.Build(outputs_)));
     // An input that no output needs is none of the graph's.
     std::erase_if(inputs_, [&](const auto& input) {
@@ -79,13 +81,17 @@ class Net {
                           [&](const auto& endpoint) { return endpoint.name == input.first; });
     });
     webnn::NamedTensors tensors;
+    webnn::NamedTensors to_replace;
+    if (in_place) to_replace = inputs_;
     for (const auto& [name, operand] : outputs_) {
-      tensors.emplace(
-          name,
-          Must(ml_.Wait(context_->CreateTensor(
-              {.data_type = operand.data_type(), .shape = operand.shape(), .readable = true}))));
+      std::shared_ptr<webnn::Tensor> tensor = TakeLike(operand, to_replace);
+      if (tensor == nullptr) {
+        tensor = Must(ml_.Wait(context_->CreateTensor(
+            {.data_type = operand.data_type(), .shape = operand.shape(), .readable = true})));
+      }
+      tensors.emplace(name, std::move(tensor));
     }
-    const Status dispatched = context_->Dispatch(*graph, inputs_, tensors);
+    const Status dispatched = Dispatch(*graph, tensors);
     if (!dispatched.ok()) std::fprintf(stderr, "%s\n", dispatched.error().ToString().c_str());
     CHECK(dispatched.ok());
     Ran ran{graph->kernel_count(), {}};
@@ -113,9 +119,25 @@ class Net {
     }
     return HostTensor::Create(type, shape, values);
   }
+  // A tensor in which the operand fits, which is then no longer among `tensors`; or nullptr.
+  static std::shared_ptr<webnn::Tensor> TakeLike(const Operand& operand,
+                                                 webnn::NamedTensors& tensors) {
+    for (auto it = tensors.begin(); it != tensors.end(); ++it) {
+      if (it->second->data_type() != operand.data_type()) continue;
+      if (it->second->shape() != operand.shape()) continue;
+      return std::move(tensors.extract(it).mapped());
+    }
+    return nullptr;
+  }
+  // By a binding, which alone may have one tensor as input and output.
+  Status Dispatch(webnn::Graph& graph, const webnn::NamedTensors& tensors) {
+    ASSIGN_OR_RETURN(auto binding, context_->Bind(graph, inputs_, tensors));
+    return context_->Dispatch(*binding);
+  }
   std::shared_ptr<webnn::Tensor> Upload(const HostTensor& data) {
     auto tensor = Must(ml_.Wait(context_->CreateTensor({.data_type = data.descriptor.data_type(),
                                                         .shape = data.descriptor.shape(),
+                                                        .readable = true,
                                                         .writable = true})));
     CHECK(context_->WriteTensor(*tensor, data.bytes).ok());
     return tensor;
@@ -132,10 +154,11 @@ class Fusion : public ServiceTest {
  protected:
   using Write = std::function<void(Net&)>;
 
-  Net::Ran Run(const Write& write, bool fusion, const std::string& fusions = "") {
+  Net::Ran Run(const Write& write, bool fusion, const std::string& fusions = "",
+               bool in_place = false) {
     Net net(ml(), MakeContext({.fusion = fusion, .fusions = fusions}));
     write(net);
-    return net.Run();
+    return net.Run(in_place);
   }
 
   // Runs the graph as it stands and fused: as many kernels as said, and the same results.
