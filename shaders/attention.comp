@@ -13,10 +13,10 @@
 // (128 bits) of a head; 4..6 heads that share keys, as divisor; 7 splits; 8 fours of a row of q; 9 fours
 // before its first head; 10 scale (float); 11 reach: row r sees keys before start + reach +
 // beyond + r, of which start + reach is modulo 2^32; 12 window; 13 rotary size; 14 rows of cos and sin;
-// 15 capacity; 16 beyond; 17 whether r is part of the sum modulo 2^32. Specialisation constants: 1 data
-// type; 2 whether there is a start (else it is 0); 3 lines of a tile; 4 loads of an invocation for a
-// head; 5 vectors of four elements of these; 6 whether a row that sees nothing is NaN; 7 whether keys
-// are divided; 8 and on those of the rotation.
+// 15 capacity; 16 beyond; 17 all bits where r is part of the sum modulo 2^32, else 0. Specialisation
+// constants: 1 data type; 2 whether there is a start (else it is 0); 3 lines of a tile; 4 loads of an
+// invocation for a head; 5 vectors of four elements of these; 6 whether a row that sees nothing is NaN;
+// 7 whether keys are divided; 8 and on those of the rotation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define ROTATION_FIRST_CONSTANT 8
@@ -124,9 +124,8 @@ uint LineOf(Tile tile, uint t) { return min(tile.first_line + t, P(0) - 1u); }
 
 Keys KeysOfRow(uint row) {
   uint start = kHasStart != 0u ? LOAD_WORD(4, 0u) : 0u;
-  uint limit = start + P(11);
-  return P(17) != 0u ? VisibleKeys(limit + row, P(16), P(2), P(12))
-                     : VisibleKeys(limit, P(16) + row, P(2), P(12));
+  uint wraps = P(17);
+  return VisibleKeys(start + P(11) + (row & wraps), P(16) + (row & ~wraps), P(2), P(12));
 }
 
 void StartLines(Tile tile, inout Lines lines) {

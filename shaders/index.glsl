@@ -21,8 +21,9 @@ uint ClampIndex(uvec2 raw, uint type, uint size) {
 // a + b, or the end of the numbers of 32 bits where that is beyond.
 int AddSaturated(int a, int b) {
   int sum = a + b;
-  if (b < 0) return sum > a ? int(0x80000000u) : sum;
-  return sum < a ? 0x7fffffff : sum;
+  const bool is_beyond = ((a ^ sum) & (b ^ sum)) < 0;
+  const int end = (a >> 31) ^ 0x7fffffff;
+  return is_beyond ? end : sum;
 }
 
 #define LOAD_INDEX(slot, type, i, size) ClampIndex(LOAD_RAW(slot, type, i), type, size)

@@ -151,7 +151,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
       call.parameters.end(),
       {FoursPerRow(builder.descriptor(queries), rows), macro.query_offset / kFour,
        FloatBits(macro.scale), reach, window, macro.rotation.rotary_size, rotation.table_rows,
-       capacity, beyond, macro.rows_wrap, 0, 0});
+       capacity, beyond, macro.rows_wrap ? ~0U : 0, 0, 0});
   call.invocations = uint64_t{kTeam} * macro.key_value_heads *
                      DivideRoundingUp(tiling.lines, tiling.lines_per_tile) * tiling.splits;
   call.cost = 2 * uint64_t{lines} * key_count * macro.head_size;
