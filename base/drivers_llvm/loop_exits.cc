@@ -1,16 +1,12 @@
 #include "base/drivers_llvm/loop_exits.h"
 
-#include <algorithm>
+#include <vector>
 
 namespace webnnd {
 namespace {
 
 // Of masks that are parts of others; llvmpipe's are 2 or 3 away.
 constexpr int kDepthMax = 8;
-
-bool Contains(const std::vector<LLVMBasicBlockRef>& blocks, LLVMBasicBlockRef block) {
-  return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
-}
 
 }  // namespace
 
@@ -22,7 +18,7 @@ LoopExits::LoopExits(const Llvm& llvm, LLVMModuleRef module)
 
 void LoopExits::Add() {
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
-    Blocks latches;  // Before there are other blocks.
+    std::vector<LLVMBasicBlockRef> latches;  // Before there are other blocks.
     for (auto* b = llvm_.get_first_block(f); b != nullptr; b = llvm_.get_next_block(b)) {
       if (MaskAtEnd(b) != nullptr) latches.push_back(b);
     }
@@ -73,15 +69,13 @@ LLVMValueRef LoopExits::MaskAfterBreak(LLVMValueRef mask, LLVMBasicBlockRef head
 
 LoopExits::Blocks LoopExits::BlocksOfTurn(LLVMBasicBlockRef header, LLVMBasicBlockRef exit) const {
   Blocks turn;
-  Blocks pending = {header};
+  std::vector<LLVMBasicBlockRef> pending = {header};
   while (!pending.empty()) {
     LLVMValueRef terminator = llvm_.get_terminator(pending.back());
     pending.pop_back();
     for (unsigned i = 0; i < llvm_.get_num_successors(terminator); ++i) {
       LLVMBasicBlockRef next = llvm_.get_successor(terminator, i);
-      if (next == header || next == exit || Contains(turn, next)) continue;
-      turn.push_back(next);
-      pending.push_back(next);
+      if (next != header && next != exit && turn.insert(next).second) pending.push_back(next);
     }
   }
   return turn;
@@ -91,7 +85,7 @@ bool LoopExits::IsUsedOnlyIn(LLVMValueRef value, LLVMBasicBlockRef header,
                              const Blocks& turn) const {
   for (auto* use = llvm_.get_first_use(value); use != nullptr; use = llvm_.get_next_use(use)) {
     LLVMBasicBlockRef block = llvm_.get_block(llvm_.get_user(use));
-    if (block != header && !Contains(turn, block)) return false;
+    if (block != header && !turn.contains(block)) return false;
   }
   return true;
 }

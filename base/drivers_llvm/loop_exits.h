@@ -2,7 +2,7 @@
 #ifndef WEBNND_BASE_DRIVERS_LLVM_LOOP_EXITS_H_
 #define WEBNND_BASE_DRIVERS_LLVM_LOOP_EXITS_H_
 
-#include <vector>
+#include <unordered_set>
 
 #include "base/drivers_llvm/llvm_functions.h"
 
@@ -25,7 +25,7 @@ class LoopExits {
   void Add();
 
  private:
-  using Blocks = std::vector<LLVMBasicBlockRef>;
+  using Blocks = std::unordered_set<LLVMBasicBlockRef>;
 
   void AddTo(LLVMBasicBlockRef latch);
   // The mask that `latch` goes back to `header` by while it is not empty, nor the limit of turns
