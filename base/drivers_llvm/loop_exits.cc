@@ -104,6 +104,8 @@ bool LoopExits::CanLeave(LLVMValueRef mask, LLVMBasicBlockRef header,
     if (!IsUsedOnlyIn(i, header, turn)) return false;
   }
   for (LLVMBasicBlockRef block : turn) {
+    // Another way out: then `turn` is more than the loop.
+    if (llvm_.get_num_successors(llvm_.get_terminator(block)) == 0) return false;
     for (auto* i = llvm_.get_first_instruction(block); i != nullptr;
          i = llvm_.get_next_instruction(i)) {
       if (!IsUsedOnlyIn(i, header, turn)) return false;

@@ -18,7 +18,7 @@ class Llvm {
 
   bool Exists() const { return lavapipe_ != nullptr && Find<void*()>("LLVMContextCreate"); }
 
-  // The module of `text` after `passes`; what is wrong with it where it is.
+  // The module of `text` after `passes`, which must be a right one.
   std::string Optimize(const std::string& text, const char* passes) const {
     void* context = Find<void*()>("LLVMContextCreate")();
     void* buffer = Find<void*(const char*, size_t, const char*)>(
@@ -33,12 +33,11 @@ class Llvm {
     EXPECT_EQ(LLVMRunPasses(module, passes, nullptr, options), nullptr);
     Find<void(void*)>("LLVMDisposePassBuilderOptions")(options);
     constexpr int kReturnStatus = 2;
-    std::string result;
-    if (Find<int(void*, int, char**)>("LLVMVerifyModule")(module, kReturnStatus, &message) != 0) {
-      result = Take(message);
-    } else {
-      result = Take(Find<char*(void*)>("LLVMPrintModuleToString")(module));
-    }
+    const bool is_wrong =
+        Find<int(void*, int, char**)>("LLVMVerifyModule")(module, kReturnStatus, &message) != 0;
+    const std::string complaint = Take(message);
+    EXPECT_FALSE(is_wrong) << complaint;
+    std::string result = Take(Find<char*(void*)>("LLVMPrintModuleToString")(module));
     Find<void(void*)>("LLVMDisposeModule")(module);
     Find<void(void*)>("LLVMContextDispose")(context);
     return result;
@@ -222,6 +221,14 @@ TEST(LoopExits, LoopsWhoseTurnsAreNeeded_StayAsTheyAre) {
   const std::string phi = llvm.Optimize(
       Loop(kTurnOfBlocks, "  %last = phi i32 [ 1, %inner ]\n  ret i32 %last"), kMemoryToRegisters);
   EXPECT_EQ(BranchesTo(phi, "exit"), 1) << phi;
+  // What both ways out lead to.
+  const std::string two_exits =
+      llvm.Optimize(Loop("  %w = call i32 @work(<8 x i32> %full)\n  %stops = icmp eq i32 %w, 0\n"
+                         "  br i1 %stops, label %stop, label %inner\ninner:",
+                         "  br label %stop\nstop:\n  ret i32 %w"),
+                    kMemoryToRegisters);
+  EXPECT_EQ(CountOf(two_exits, "call i32 @work"), 1) << two_exits;
+  EXPECT_EQ(BranchesTo(two_exits, "turn"), 0) << two_exits;
   // Where it is not to optimize.
   const std::string plain = llvm.Optimize(Loop(kTurn, "  ret i32 0"), "mem2reg");
   EXPECT_EQ(BranchesTo(plain, "exit"), 1) << plain;
