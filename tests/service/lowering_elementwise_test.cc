@@ -561,10 +561,15 @@ long double CastReference(OperandDataType from, OperandDataType to, long double 
   return std::fmin(std::fmax(std::trunc(value), least), greatest);
 }
 
-TEST(Cast, AllPairsOfTypes_MatchTheDraft) {
+std::vector<OperandDataType> CastTypes() {
   std::vector<OperandDataType> types(std::begin(kAllTypes), std::end(kAllTypes));
   types.push_back(OperandDataType::kInt4);
   types.push_back(OperandDataType::kUint4);
+  return types;
+}
+
+TEST(Cast, AllPairsOfTypes_MatchTheDraft) {
+  const std::vector<OperandDataType> types = CastTypes();
   Sample sample(3);
   for (OperandDataType from : types) {
     for (OperandDataType to : types) {
@@ -582,9 +587,7 @@ TEST(Cast, AllPairsOfTypes_MatchTheDraft) {
 
 // Quads of the result have elements of several quads of the operand, or of a part of one.
 TEST(Cast, AnyLength_KeepsElementsInPlace) {
-  std::vector<OperandDataType> types(std::begin(kAllTypes), std::end(kAllTypes));
-  types.push_back(OperandDataType::kInt4);
-  types.push_back(OperandDataType::kUint4);
+  const std::vector<OperandDataType> types = CastTypes();
   Sample sample(5);
   for (OperandDataType from : types) {
     for (OperandDataType to : types) {
