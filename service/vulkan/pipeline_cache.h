@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,10 +44,18 @@ class PipelineCache {
   // Makes what all pipelines share. Called once, before anything else.
   Status Initialize(Memory& memory);
 
-  // As DeviceOptions has it. Called before any kernel is compiled.
-  void ReportWith(std::function<void(const CompiledKernel&, uint64_t)> on_compiled) {
+  using OnCompiled = std::function<void(const HashedKernel&)>;
+  using BeforeCompiling =
+      std::function<void(std::span<const HashedKernel>, const std::atomic<bool>* cancelled)>;
+
+  // As DeviceOptions has them. Called before any kernel is compiled.
+  void ReportWith(OnCompiled on_compiled, BeforeCompiling before_compiling) {
     on_compiled_ = std::move(on_compiled);
+    before_compiling_ = std::move(before_compiling);
   }
+
+  // Tells of those of the calls' pipelines that are not there, before Get() is called for each.
+  void Announce(std::span<const KernelCall> calls, const std::atomic<bool>* cancelled) const;
 
   // The pipeline of `key`, after its first dispatch: drivers compile then, some of them anew for
   // parameters like `parameters`, those of a call. Another thread's compilation of the same
@@ -76,6 +85,8 @@ class PipelineCache {
   Status Warm(const Pipeline& pipeline, uint32_t workgroups, std::span<const uint32_t> parameters);
   Status MakeRoom();
   uint64_t HashOf(const PipelineKey& key) const;
+  // None: it has more constants than travel.
+  std::optional<HashedKernel> Hashed(const PipelineKey& key) const;
   void Report(const PipelineKey& key) const;
 
   struct Entry {
@@ -96,9 +107,10 @@ class PipelineCache {
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
-  std::function<void(const CompiledKernel&, uint64_t)> on_compiled_;
+  OnCompiled on_compiled_;
+  BeforeCompiling before_compiling_;
   std::atomic<uint64_t> compiled_count_ = 0;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable built_;
   std::map<PipelineKey, Entry> pipelines_;
   uint64_t drops_ = 0;  // Calls of DropIdle().

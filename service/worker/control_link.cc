@@ -31,17 +31,20 @@ ControlLink::Received ControlLink::Receive(ControlMessage& message) {
   } while (got < 0 && errno == EINTR);
   if (got < 0 && errno == EAGAIN) return Received::kNothing;
   if (got != sizeof message) return Received::kGone;
+  UniqueFd descriptor;
   cmsghdr* control = CMSG_FIRSTHDR(&header);
   if (control != nullptr && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
       control->cmsg_len == CMSG_LEN(sizeof(int))) {
     int fd;
     std::memcpy(&fd, CMSG_DATA(control), sizeof fd);
-    UniqueFd descriptor(fd);
-    if (message.type == ControlType::kServe) {
-      clients_.push_back({message.sequence, std::move(descriptor)});
-    } else if (message.type == ControlType::kTrace) {
-      trace_file_ = std::move(descriptor);
-    }
+    descriptor.Reset(fd);
+  }
+  if (message.type == ControlType::kServe && descriptor.valid()) {
+    clients_.push_back({message.sequence, std::move(descriptor)});
+  } else if (message.type == ControlType::kTrace && descriptor.valid()) {
+    trace_file_ = std::move(descriptor);
+  } else if (message.type == ControlType::kImage && on_image_) {
+    on_image_(message.sequence, std::move(descriptor));
   }
   return Received::kMessage;
 }
@@ -133,13 +136,20 @@ void ControlLink::ReportWith(uint32_t client, FiguresFunction figures) {
   }
 }
 
-void ControlLink::ReportKernel(const CompiledKernel& kernel) {
+bool ControlLink::ReportKernel(const CompiledKernel& kernel) {
   std::lock_guard lock(mutex_);
-  if (kernels_reported_ == limits::kKernelReportsMax) return;
-  ++kernels_reported_;
+  if (kernels_reported_ == limits::kKernelReportsMax) return false;
   const KernelMessage message{.kernel = kernel};
   // Who compiles it next reports it again.
-  (void)Send(&message, sizeof message);
+  if (Send(&message, sizeof message) != Sent::kYes) return false;
+  ++kernels_reported_;
+  return true;
+}
+
+void ControlLink::SendFetch(uint32_t sequence) {
+  std::lock_guard lock(mutex_);
+  // That the broker is gone shows where the line is read.
+  (void)SendInTurn({.type = ControlType::kFetch, .sequence = sequence});
 }
 
 void ControlLink::SendGone(uint32_t client) {

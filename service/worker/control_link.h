@@ -53,8 +53,16 @@ class ControlLink {
   void SendGone(uint32_t client);
 
   // Tells the broker of a kernel, if there is room in the line; of limits::kKernelReportsMax at
-  // most. Thread-safe.
-  void ReportKernel(const CompiledKernel& kernel);
+  // most. False: it does not know. Thread-safe.
+  bool ReportKernel(const CompiledKernel& kernel);
+
+  // Asks for the kernels that it was told of. Thread-safe.
+  void SendFetch(uint32_t sequence);
+
+  // `on_image` gets what is sent for a fetch, invalid where there is no image, on the thread of
+  // OnReadable(). To be called before that.
+  using ImageFunction = std::function<void(uint32_t sequence, UniqueFd image)>;
+  void TakeImagesWith(ImageFunction on_image) { on_image_ = std::move(on_image); }
 
   // The file for a trace, if the broker has sent one.
   UniqueFd TakeTraceFile() { return std::move(trace_file_); }
@@ -75,6 +83,7 @@ class ControlLink {
   UniqueFd socket_;
   std::deque<ServedSocket> clients_;
   UniqueFd trace_file_;
+  ImageFunction on_image_;
   std::mutex mutex_;
   std::map<uint32_t, FiguresFunction> figures_;
   uint32_t kernels_reported_ = 0;
