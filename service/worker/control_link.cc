@@ -97,6 +97,7 @@ bool ControlLink::Answer(const ControlMessage& ping) {
 }
 
 bool ControlLink::OnReadable() {
+  reader_ = std::this_thread::get_id();
   ControlMessage message;
   for (;;) {
     const Received received = Receive(message);

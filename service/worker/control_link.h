@@ -2,10 +2,12 @@
 #ifndef WEBNND_SERVICE_WORKER_CONTROL_LINK_H_
 #define WEBNND_SERVICE_WORKER_CONTROL_LINK_H_
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/client_figures.h"
@@ -37,6 +39,8 @@ class ControlLink {
   // Answers all heartbeats that wait, with the figures of the clients. False: the broker is gone,
   // stop.
   [[nodiscard]] bool OnReadable();
+  // Whether that is the calling thread's to do: it must not wait for the broker. Thread-safe.
+  bool IsReader() const { return reader_ == std::this_thread::get_id(); }
 
   // Tells the broker that a client may come.
   Status SendReady();
@@ -81,6 +85,7 @@ class ControlLink {
   bool HasUnsent();
 
   UniqueFd socket_;
+  std::atomic<std::thread::id> reader_;
   std::deque<ServedSocket> clients_;
   UniqueFd trace_file_;
   ImageFunction on_image_;

@@ -53,6 +53,8 @@ bool KernelFetch::HasNamed(std::span<const HashedKernel> kernels) const {
 
 void KernelFetch::BeforeCompiling(std::span<const HashedKernel> kernels,
                                   const std::atomic<bool>* cancelled) {
+  // Sizes that a graph meets for the first time may want a kernel where the answer would be read.
+  if (control_->IsReader()) return;
   std::unique_lock lock(mutex_);
   TakeImage();
   const auto missing =

@@ -145,7 +145,15 @@ TEST_F(KernelFetchTest, MissingKernels_AreWaitedForAndAddedToTheFiles) {
   EXPECT_EQ(Text(), "begin-end");
   // Nobody hears of them again.
   fetch_->OnCompiled(Kernel(1));
-  fetch_->BeforeCompiling(Kernels({1, 2, 3}), nullptr);
+  Build again(*this, Kernels({1, 2, 3}));
+  EXPECT_TRUE(again.IsDone(kLongMs));
+  EXPECT_TRUE(TakeAll().empty());
+}
+
+TEST_F(KernelFetchTest, ThreadThatReadsTheAnswer_DoesNotWaitForIt) {
+  Begin();
+  EXPECT_TRUE(control_->OnReadable());
+  fetch_->BeforeCompiling(Kernels({1, 2}), nullptr);
   EXPECT_TRUE(TakeAll().empty());
 }
 
@@ -183,7 +191,8 @@ TEST_F(KernelFetchTest, AnswerWithoutThem_LeavesThemToTheWorker) {
   EXPECT_EQ(Text(), "begin");
   // The broker knows them.
   fetch_->OnCompiled(Kernel(10));
-  fetch_->BeforeCompiling(Kernels({10, 11}), nullptr);
+  Build again(*this, Kernels({10, 11}));
+  EXPECT_TRUE(again.IsDone(kLongMs));
   EXPECT_TRUE(TakeAll().empty());
 }
 
