@@ -39,10 +39,10 @@ struct CompilerHooks {
   std::function<void()> close_devices;
 };
 
-// Compiles the kernels behind the fences of a worker, and runs none of them: their constants are what
-// workers say, whom nobody trusts. It never meets a client, so that what it writes is the driver's
-// work alone. Returns a WorkerExit; kWorkerDone: the image is whole. Kernels that cannot be compiled
-// are left out of it.
+// Compiles the kernels behind the fences of a worker, and runs none of them: their constants are
+// what workers say, whom nobody trusts. It never meets a client, so that what it writes is the
+// driver's work alone. Returns a WorkerExit; kWorkerDone: the image is whole. Kernels that cannot
+// be compiled are left out of it.
 int RunCompiler(const CompilerOptions& options, const CompilerHooks& hooks);
 
 }  // namespace webnnd::service
