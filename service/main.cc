@@ -227,10 +227,8 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options, const std::shared_ptr<
   return {
       .open_devices = [devices, &options,
                        device_options](const KernelCacheLink& kernels) mutable -> Status {
-        device_options.on_compiled = [tell = kernels.on_compiled](const HashedKernel& kernel) {
-          ReleaseLibraryPages();
-          if (tell) tell(kernel);
-        };
+        device_options.on_compiled = kernels.on_compiled;
+        device_options.after_compiling_step = ReleaseLibraryPages;
         device_options.before_compiling = kernels.before_compiling;
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, device_options));
         return {};

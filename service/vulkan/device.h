@@ -42,6 +42,9 @@ struct DeviceOptions {
   std::function<uint64_t()> free_memory;
   // Told of every kernel that is compiled, on the thread that does so.
   std::function<void(const HashedKernel& kernel)> on_compiled;
+  // Called after each step by which a kernel is compiled to be run, on the thread that does so:
+  // what a driver touches of its own code in one it hardly needs in the next.
+  std::function<void()> after_compiling_step;
   // Told of those that a graph wants and the device has not, before they are compiled, on the
   // thread that does so. It may put them where the driver finds them; it returns early once
   // `cancelled`, if any, is true.

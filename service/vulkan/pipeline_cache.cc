@@ -30,6 +30,12 @@ PipelineCache::PipelineCache(LogicalDevice& device)
       dummy_texels_(device.get()),
       dummy_pool_(device.get()) {}
 
+void PipelineCache::ReportWith(const DeviceOptions& options) {
+  on_compiled_ = options.on_compiled;
+  after_step_ = options.after_compiling_step;
+  before_compiling_ = options.before_compiling;
+}
+
 Status PipelineCache::Initialize(Memory& memory) {
   TRY(set_layout_.Initialize());
   TRY(CreateLayout());
@@ -81,9 +87,11 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
   TraceScope scope("compile a pipeline");
   scope.Add("shader", static_cast<uint64_t>(key.shader));
   Result<std::shared_ptr<Pipeline>> pipeline = Create(key);
+  if (after_step_) after_step_();
   if (pipeline.ok()) {
     Status warmed = Warm(**pipeline, /*workgroups=*/1, parameters);
     if (!warmed.ok()) pipeline = std::move(warmed).error();
+    if (after_step_) after_step_();
   }
   scope.End();
   {

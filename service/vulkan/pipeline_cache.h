@@ -19,6 +19,7 @@
 #include "base/compiled_kernel.h"
 #include "base/result.h"
 #include "service/plan/plan.h"
+#include "service/vulkan/device.h"
 #include "service/vulkan/handle.h"
 #include "service/vulkan/kernel_set.h"
 #include "service/vulkan/memory.h"
@@ -44,15 +45,8 @@ class PipelineCache {
   // Makes what all pipelines share. Called once, before anything else.
   Status Initialize(Memory& memory);
 
-  using OnCompiled = std::function<void(const HashedKernel&)>;
-  using BeforeCompiling =
-      std::function<void(std::span<const HashedKernel>, const std::atomic<bool>* cancelled)>;
-
-  // As DeviceOptions has them. Called before any kernel is compiled.
-  void ReportWith(OnCompiled on_compiled, BeforeCompiling before_compiling) {
-    on_compiled_ = std::move(on_compiled);
-    before_compiling_ = std::move(before_compiling);
-  }
+  // Whom to tell of kernels. Called before any is compiled.
+  void ReportWith(const DeviceOptions& options);
 
   // Tells of those of the calls' pipelines that are not there, before Get() is called for each.
   void Announce(std::span<const KernelCall> calls, const std::atomic<bool>* cancelled) const;
@@ -107,8 +101,10 @@ class PipelineCache {
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
-  OnCompiled on_compiled_;
-  BeforeCompiling before_compiling_;
+  // As DeviceOptions has them.
+  std::function<void(const HashedKernel&)> on_compiled_;
+  std::function<void()> after_step_;
+  std::function<void(std::span<const HashedKernel>, const std::atomic<bool>*)> before_compiling_;
   std::atomic<uint64_t> compiled_count_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable built_;

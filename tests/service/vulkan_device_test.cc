@@ -116,10 +116,12 @@ TEST(CompiledKernels, AreToldWithAHashOfTheirOwn) {
 TEST(CompiledKernels, AreToldOfBefore) {
   KeepDriversLoaded();
   std::vector<HashedKernel> before, after;
+  int steps = 0;
   std::atomic<bool> cancelled = false;
   const std::atomic<bool>* given = nullptr;
   DeviceOptions options;
   options.on_compiled = [&](const HashedKernel& kernel) { after.push_back(kernel); };
+  options.after_compiling_step = [&] { ++steps; };
   options.before_compiling = [&](std::span<const HashedKernel> kernels,
                                  const std::atomic<bool>* flag) {
     EXPECT_TRUE(after.empty());
@@ -141,8 +143,10 @@ TEST(CompiledKernels, AreToldOfBefore) {
   ASSERT_TRUE(Executable::Create(*device, Plan{.calls = {plan.calls[1]}}, {}).ok());
   before.clear();
   after.clear();
+  steps = 0;
   ASSERT_TRUE(Executable::Create(*device, plan, {}, &cancelled).ok());
   EXPECT_EQ(given, &cancelled);
+  EXPECT_EQ(steps, 4) << "two for each";
   ASSERT_EQ(before.size(), 2u);
   ASSERT_EQ(after.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
