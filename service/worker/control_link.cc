@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -149,6 +150,16 @@ bool ControlLink::ReportKernel(const CompiledKernel& kernel) {
 
 void ControlLink::SendFetch(uint32_t sequence) {
   std::lock_guard lock(mutex_);
+  // Kernels do not wait in the line: behind one fetch that does, a second would have none to wait
+  // for, which the broker does not expect.
+  const auto waiting = std::find_if(
+      unsent_.begin(), unsent_.end(),
+      [](const ControlMessage& message) { return message.type == ControlType::kFetch; });
+  if (waiting != unsent_.end()) {
+    waiting->sequence = sequence;
+    (void)SendUnsent();
+    return;
+  }
   // That the broker is gone shows where the line is read.
   (void)SendInTurn({.type = ControlType::kFetch, .sequence = sequence});
 }
