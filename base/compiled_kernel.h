@@ -35,6 +35,13 @@ struct CompiledKernel {
 };
 static_assert(std::has_unique_object_representations_v<CompiledKernel>);
 
+// As the device names it: the hash stands for the kernel's code and constants, and how the device
+// is used.
+struct HashedKernel {
+  CompiledKernel kernel;
+  uint64_t hash = 0;
+};
+
 // "0:17:1,2,3": adapter, shader, constants; and back. ValidationError for any other text.
 std::string ToText(const CompiledKernel& kernel);
 Result<CompiledKernel> ParseCompiledKernel(std::string_view text);

@@ -117,16 +117,18 @@ inline constexpr int kHeartbeatIntervalMs = 250;
 inline constexpr int kHeartbeatSilenceMaxMs = 1000;
 // A worker that is not ready to serve by then is killed (a cold driver start takes 0.1 s).
 inline constexpr int kWorkerStartMaxMs = 20000;
-// What a driver keeps of compiled kernels: those of a language model take 130 KiB of lavapipe's. Over
-// it the cache begins anew.
+// What a driver keeps of compiled kernels: those of a language model take 130 KiB of lavapipe's.
+// Over it the cache begins anew.
 inline constexpr uint64_t kKernelImageBytesMax = 16ull << 20;
 // Kernels of which a worker tells the broker, for them to be cached.
 inline constexpr uint32_t kKernelReportsMax = 512;
 // Those that wait to be compiled for the cache, of all workers.
 inline constexpr uint32_t kKernelsWaitingMax = 1024;
 // What is compiled at once for the cache, and how long that may take, beside all else.
-inline constexpr uint32_t kKernelsPerCompilerMax = 16;
+inline constexpr uint32_t kKernelsPerCompilerMax = 64;
 inline constexpr int kCompilerMsMax = 120'000;
+// How long a worker waits for kernels that it has named before it compiles them itself.
+inline constexpr int kKernelFetchMsMax = 60'000;
 // A submission is cut at about this much estimated work, so that it can be stopped in between.
 inline constexpr int kSubmissionMs = 50;
 // Of a timeline's submissions the device has so many at a time: one that runs, and the next.

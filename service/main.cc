@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/limits.h"
@@ -226,11 +227,9 @@ WorkerHooks MakeWorkerHooks(const WorkerOptions& options, const std::shared_ptr<
   return {
       .open_devices = [devices, &options,
                        device_options](const KernelCacheLink& kernels) mutable -> Status {
-        device_options.on_compiled = [tell = kernels.on_compiled](const CompiledKernel& kernel,
-                                                                  uint64_t hash) {
-          ReleaseLibraryPages();
-          if (tell) tell(kernel, hash);
-        };
+        device_options.on_compiled = kernels.on_compiled;
+        device_options.after_compiling_step = ReleaseLibraryPages;
+        device_options.before_compiling = kernels.before_compiling;
         ASSIGN_OR_RETURN(*devices, OpenDevices(options.devices, device_options));
         return {};
       },
@@ -256,21 +255,40 @@ int Work(Arguments arguments) {
   _exit(RunWorker(*options, MakeWorkerHooks(*options, devices)));
 }
 
+// So many compile at once while a client waits.
+size_t ThreadsOf(const CompilerOptions& options) {
+  constexpr size_t kThreadsMax = 4;
+  if (options.gives_way) return 1;
+  const size_t processors = std::max(1u, std::thread::hardware_concurrency());
+  return std::min({processors, kThreadsMax, std::max<size_t>(1, options.kernels.size())});
+}
+
 // Started by the broker only.
 int Compile(Arguments arguments) {
   Result<CompilerOptions> options = ParseCompilerOptions(arguments);
   if (!options.ok()) _exit(Complain(options.error()));
-  auto devices = std::make_shared<Devices>();
-  CompilerHooks hooks{.worker = MakeWorkerHooks(options->worker, devices),
-                      .compile = [devices](const CompiledKernel& kernel) -> Status {
-                        for (const auto& device : *devices) {
+  // A device compiles one kernel at a time.
+  std::vector<std::shared_ptr<Devices>> devices(ThreadsOf(*options));
+  std::vector<WorkerHooks> of_each;
+  for (auto& one : devices) {
+    one = std::make_shared<Devices>();
+    of_each.push_back(MakeWorkerHooks(options->worker, one));
+  }
+  CompilerHooks hooks{.worker = of_each[0],
+                      .compile = [&devices](size_t thread, const CompiledKernel& kernel) -> Status {
+                        for (const auto& device : *devices[thread]) {
                           if (device->adapter().index == kernel.adapter) {
                             return device->Compile(kernel);
                           }
                         }
                         return ValidationError("the adapter is not open ({})", kernel.adapter);
                       },
-                      .close_devices = [devices] { devices->clear(); }};
+                      .threads = devices.size(),
+                      .close_devices = [&devices] { devices.clear(); }};
+  hooks.worker.open_devices = [&](const KernelCacheLink& kernels) -> Status {
+    for (const WorkerHooks& one : of_each) TRY(one.open_devices(kernels));
+    return {};
+  };
   _exit(RunCompiler(*options, hooks));
 }
 

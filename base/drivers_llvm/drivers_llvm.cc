@@ -29,6 +29,7 @@
 #include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
 #include "base/drivers_llvm/uniform_lanes.h"
+#include "base/log.h"
 
 namespace webnnd {
 namespace {
@@ -130,6 +131,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   }
   const bool optimizes = std::strcmp(passes, webnnd::kOnlyPasses) != 0;
   if (optimizes) {
+    webnnd::LogDebug("LLVM optimizes a kernel");
     webnnd::UniformLanes(llvm, module).TakeFirst();
     webnnd::LoopExits(llvm, module).Add();
   }

@@ -41,7 +41,7 @@ constexpr int64_t kReplaceSpareMs = 1000;
 constexpr size_t kEventsMax = 1024;
 // What a worker sends at most between one ping and the next, so that its answer is seen at once.
 constexpr int kPacketsPerTurn =
-    2 * limits::kClientsPerSharedWorkerMax + 2 + int{limits::kKernelReportsMax};
+    2 * limits::kClientsPerSharedWorkerMax + 2 + 2 * int{limits::kKernelReportsMax};
 // No further worker is started when less memory is left: three times what one takes whose client
 // has done nothing.
 constexpr uint64_t kMemoryLeftMin = 256ull << 20;
@@ -84,6 +84,7 @@ class Broker final : public WorkerActions {
   void MakeGroups();
   void OpenKernelCache();
   void RunCompiler();
+  void AnswerFetches();
   void ReplaceStaleSpare();
   UniqueFd Accept(int listener);
   Status Watch(int fd, Source source, uint32_t id, uint32_t events = EPOLLIN);
@@ -104,7 +105,12 @@ class Broker final : public WorkerActions {
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
   void OnLeft(uint32_t client) override { peers_.erase(client); }
-  void OnKernel(const CompiledKernel& kernel) override { kernel_cache_->Add(kernel, NowMs()); }
+  void OnKernel(uint32_t id, const CompiledKernel& kernel) override {
+    kernel_cache_->Add(id, kernel, NowMs());
+  }
+  void OnFetch(uint32_t id, uint32_t sequence) override {
+    kernel_cache_->Fetch(id, sequence, NowMs());
+  }
   bool HasMemory(bool newcomers) override;
 
   void Admit(UniqueFd client);
@@ -218,13 +224,26 @@ void Broker::OpenKernelCache() {
 }
 
 void Broker::RunCompiler() {
-  if (!kernel_cache_) return;
   kernel_cache_->KillLateCompiler(NowMs());
   if (!kernel_cache_->is_due(NowMs())) return;
   kernel_cache_->StartCompiler(options_.worker, NowMs());
   if (kernel_cache_->pidfd() < 0) return;
   if (!Watch(kernel_cache_->pidfd(), Source::kCompiler, 0).ok()) {
     kernel_cache_->GiveUpCompiler(NowMs());
+  }
+}
+
+void Broker::AnswerFetches() {
+  const std::vector<KernelCache::Answer> answers = kernel_cache_->TakeAnswers();
+  if (answers.empty()) return;
+  const UniqueFd image = kernel_cache_->OpenImage();
+  for (const KernelCache::Answer& answer : answers) {
+    const auto worker = workers_.find(answer.worker);
+    if (worker == workers_.end()) continue;
+    // Without an answer it waits for limits::kKernelFetchMsMax.
+    Status sent = worker->second.SendImage(answer.sequence, image);
+    if (!sent.ok())
+      LogWarning("worker {} gets no kernels: {}", answer.worker, sent.error().message());
   }
 }
 
@@ -311,7 +330,10 @@ Status Broker::Step() {
                 static_cast<uint32_t>(events[i].data.u64)));
   }
   pool_->OnTimers(NowMs());
-  RunCompiler();
+  if (kernel_cache_) {
+    RunCompiler();
+    AnswerFetches();
+  }
   ReplaceStaleSpare();
   LogLeftOut();
   if (!accepting_ && NowMs() >= accept_again_ms_) ResumeAccepting();

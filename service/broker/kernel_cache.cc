@@ -79,13 +79,44 @@ void KernelCache::DropImage() {
   seen_.clear();
 }
 
-void KernelCache::Add(const CompiledKernel& kernel, int64_t now_ms) {
+void KernelCache::Add(uint32_t worker, const CompiledKernel& kernel, int64_t now_ms) {
   if (waiting_.size() == limits::kKernelsWaitingMax) return;
   if (seen_.size() == kSeenMax) seen_.clear();
   if (!seen_.insert(kernel).second) return;
-  waiting_.push_back(kernel);
+  waiting_.push_back({worker, kernel});
   const bool enough = waiting_.size() >= limits::kKernelsPerCompilerMax;
   start_ms_ = std::max(not_before_ms_, enough ? now_ms : now_ms + kGatherMs);
+}
+
+void KernelCache::Fetch(uint32_t worker, uint32_t sequence, int64_t now_ms) {
+  fetches_[worker] = sequence;
+  if (!waiting_.empty()) start_ms_ = std::max(not_before_ms_, now_ms);
+}
+
+bool KernelCache::IsAtKernelsOf(uint32_t worker) const {
+  if (!compiler_) return false;
+  bool is_others = false;
+  size_t own = 0;
+  size_t own_behind_others = 0;
+  const auto count = [&](const Waiting& waiting) {
+    is_others |= waiting.worker != worker;
+    own += waiting.worker == worker;
+    own_behind_others += is_others && waiting.worker == worker;
+  };
+  std::for_each(batch_.begin(), batch_.end(), count);
+  std::for_each(waiting_.begin(), waiting_.end(), count);
+  return own > 0 && own_behind_others == 0;
+}
+
+std::vector<KernelCache::Answer> KernelCache::TakeAnswers() {
+  std::vector<Answer> answers;
+  std::erase_if(fetches_, [&](const auto& fetch) {
+    const auto& [worker, sequence] = fetch;
+    if (IsAtKernelsOf(worker)) return false;
+    answers.push_back({worker, sequence});
+    return true;
+  });
+  return answers;
 }
 
 int64_t KernelCache::deadline_ms() const { return compiler_ ? kill_ms_ : start_ms_; }
@@ -112,6 +143,17 @@ void KernelCache::StartCompiler(WorkerOptions worker, int64_t now_ms) {
   OnFailure(now_ms, started.error().ToString());
 }
 
+size_t KernelCache::BatchSize() const {
+  if (suspects_ > 0) return 1;
+  const size_t most = std::min<size_t>(waiting_.size(), limits::kKernelsPerCompilerMax);
+  const uint32_t first = waiting_.front().worker;
+  if (!fetches_.contains(first)) return most;
+  // Nobody waits for what others have named.
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(most);
+  const auto is_others = [first](const Waiting& waiting) { return waiting.worker != first; };
+  return static_cast<size_t>(std::find_if(waiting_.begin(), end, is_others) - waiting_.begin());
+}
+
 Status KernelCache::Start(WorkerOptions worker, int64_t now_ms) {
   // A compiler that a dead daemon has left behind writes to its own.
   unlinkat(handle_.get(), kNewImage, 0);
@@ -128,15 +170,15 @@ Status KernelCache::Start(WorkerOptions worker, int64_t now_ms) {
   worker.kernel_cache = true;
   worker.kernel_image_fd = image.valid() ? kInheritedDescriptor + 1 : -1;
   spawn.environment = WorkerEnvironment(worker);
-  const size_t count =
-      suspects_ > 0 ? 1 : std::min<size_t>(waiting_.size(), limits::kKernelsPerCompilerMax);
+  const size_t count = BatchSize();
   const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(count);
-  const CompilerOptions options{.worker = std::move(worker),
-                                .kernels = {waiting_.begin(), end},
-                                .output_fd = kInheritedDescriptor};
+  CompilerOptions options{.worker = std::move(worker),
+                          .gives_way = !fetches_.contains(waiting_.front().worker),
+                          .output_fd = kInheritedDescriptor};
+  for (auto it = waiting_.begin(); it != end; ++it) options.kernels.push_back(it->kernel);
   for (std::string& argument : ToArguments(options)) spawn.arguments.push_back(std::move(argument));
   ASSIGN_OR_RETURN(compiler_, Spawn(spawn));
-  batch_ = options.kernels;
+  batch_.assign(waiting_.begin(), end);
   waiting_.erase(waiting_.begin(), end);
   LogInfo("{} kernels are compiled for the cache (pid {})", count, compiler_->pid);
   kill_ms_ = now_ms + limits::kCompilerMsMax;
@@ -157,7 +199,8 @@ bool KernelCache::OnCompilerEnd(int64_t now_ms) {
     OnFailure(now_ms, ErrnoError("renameat").message());
   } else if (is_new) {
     failures_ = 0;
-    start_ms_ = waiting_.empty() ? INT64_MAX : std::max(start_ms_, now_ms + kGatherMs);
+    const int64_t next_ms = fetches_.empty() ? std::max(start_ms_, now_ms + kGatherMs) : now_ms;
+    start_ms_ = waiting_.empty() ? INT64_MAX : next_ms;
   } else if (exited && status == kCompilerImageFull) {
     LogInfo("the kernel cache is full, and begins anew");
     DropImage();

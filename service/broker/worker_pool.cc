@@ -68,7 +68,7 @@ void WorkerPool::OnPacket(uint32_t id, std::span<const std::byte> packet, int64_
 Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet,
                           int64_t now_ms) {
   if (packet.size() == sizeof(ReportMessage)) return HandleReport(worker, packet);
-  if (packet.size() == sizeof(KernelMessage)) return HandleKernel(worker, packet);
+  if (packet.size() == sizeof(KernelMessage)) return HandleKernel(id, worker, packet);
   ControlMessage message;
   if (packet.size() != sizeof message) {
     return InternalError("the worker's message has another size ({})", packet.size());
@@ -88,6 +88,11 @@ Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte
     worker.ping_sent = false;
     worker.silent_since_ms.reset();
     worker.reports_left = 0;
+    return {};
+  }
+  if (message.type == ControlType::kFetch && worker.has_named_kernels) {
+    worker.has_named_kernels = false;
+    actions_.OnFetch(id, message.sequence);
     return {};
   }
   if (message.type == ControlType::kGone && HandleGone(worker, message.sequence)) return {};
@@ -111,7 +116,7 @@ Status WorkerPool::HandleReport(Worker& worker, std::span<const std::byte> packe
 }
 
 // So many in a worker's life.
-Status WorkerPool::HandleKernel(Worker& worker, std::span<const std::byte> packet) {
+Status WorkerPool::HandleKernel(uint32_t id, Worker& worker, std::span<const std::byte> packet) {
   KernelMessage message;
   std::memcpy(&message, packet.data(), sizeof message);
   if (message.header.type != ControlType::kKernel || message.header.sequence != 0 ||
@@ -120,7 +125,8 @@ Status WorkerPool::HandleKernel(Worker& worker, std::span<const std::byte> packe
                          static_cast<uint32_t>(message.header.type), message.kernel.constant_count);
   }
   --worker.kernels_left;
-  actions_.OnKernel(message.kernel);
+  worker.has_named_kernels = true;
+  actions_.OnKernel(id, message.kernel);
   return {};
 }
 

@@ -47,8 +47,9 @@ class WorkerActions {
   virtual void TurnAway(uint32_t client, const Status& why) = 0;
   // A worker that had the client has it no more.
   virtual void OnLeft(uint32_t /*client*/) {}
-  // A worker has compiled a kernel that is in no cache.
-  virtual void OnKernel(const CompiledKernel& /*kernel*/) {}
+  // The worker names a kernel that is in no cache, and waits for those that it has named.
+  virtual void OnKernel(uint32_t /*id*/, const CompiledKernel& /*kernel*/) {}
+  virtual void OnFetch(uint32_t /*id*/, uint32_t /*sequence*/) {}
   // Whether the machine has memory for one more worker. The first is started in any case. One for
   // `newcomers`, processes of which nobody is served, may take what others have to leave.
   virtual bool HasMemory(bool /*newcomers*/) { return true; }
@@ -149,6 +150,8 @@ class WorkerPool {
     // How many reports may come before the pong.
     size_t reports_left = 0;
     uint32_t kernels_left = limits::kKernelReportsMax;
+    // Since its last fetch.
+    bool has_named_kernels = false;
     // It goes because nobody needs it.
     bool dismissed = false;
 
@@ -158,7 +161,7 @@ class WorkerPool {
 
   Status Handle(uint32_t id, Worker& worker, std::span<const std::byte> packet, int64_t now_ms);
   Status HandleReport(Worker& worker, std::span<const std::byte> packet);
-  Status HandleKernel(Worker& worker, std::span<const std::byte> packet);
+  Status HandleKernel(uint32_t id, Worker& worker, std::span<const std::byte> packet);
   bool HandleGone(Worker& worker, uint32_t client);
   // An error says why the worker has to go: it is silent, or not ready in time.
   Status OnTimer(uint32_t id, Worker& worker, int64_t now_ms);

@@ -113,6 +113,15 @@ Status WorkerProcess::SendTraceFile(const UniqueFd& file) {
   return Send({.type = ControlType::kTrace}, file.get());
 }
 
+Status WorkerProcess::SendImage(uint32_t sequence, const UniqueFd& image) {
+  const ControlMessage answer{.type = ControlType::kImage, .sequence = sequence};
+  if (image.valid()) return Send(answer, image.get());
+  const ssize_t sent = SYS_CALL(
+      Kind::kSend, send(control_.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT));
+  if (sent != ssize_t{sizeof answer}) return ErrnoError("answering a fetch");
+  return {};
+}
+
 void WorkerProcess::Kill() {
   // Not pidfd_send_signal(): glibc 2.36 declares it without C linkage.
   if (SYS_CALL(Kind::kProcess,

@@ -43,6 +43,9 @@ class WorkerProcess {
   // Gives the worker a file to write its trace to; before any client.
   Status SendTraceFile(const UniqueFd& file);
 
+  // Answers its fetch with the image of kernels, or with nothing.
+  Status SendImage(uint32_t sequence, const UniqueFd& image);
+
   void Kill();
 
   // Reaps the process, which has ended, and says how: "exits (0)", "is killed by signal (SIGSYS)".

@@ -77,7 +77,8 @@ constexpr uint64_t kThreadCloneFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE
 constexpr SyscallRule kStrictRules[] = {
     // Input and output on descriptors that are held already.
     Rare(Allow("read", "the eventfd by which replies that wait wake the I/O thread")),
-    Rare(Allow("write", "that eventfd, and the log on standard error")),
+    Rare(
+        Allow("write", "that eventfd, the log on standard error, and kernels that it has fetched")),
     Rare(Allow("writev", "the C library's last words before abort()")),
     Allow("recvmsg", "frames with descriptors, and the broker's messages"),
     Allow("sendmsg", "frames with descriptors, and answers to the broker"),
@@ -181,7 +182,8 @@ constexpr SyscallRule kStrictRules[] = {
     Rare(Deny("mkdirat", EACCES, "shader caches")),
     Rare(Deny("unlink", EACCES, "shader caches")),
     Rare(Deny("unlinkat", EACCES, "shader caches")),
-    Rare(Deny("flock", EPERM, "before the driver writes to its cache; a worker's is read alone")),
+    Rare(Deny("flock", EPERM,
+              "before the driver writes to its cache; a worker adds what it is given")),
     Rare(Deny("uname", EPERM, "versions of the kernel are nobody's business")),
     Rare(Deny("getrusage", EPERM, "timers in the compiler")),
     Rare(Deny("setsockopt", EPERM, "buffer sizes are set before a socket is handed over")),

@@ -40,7 +40,7 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
                    LogicalDevice::Create(std::move(instance), std::move(adapter)));
   auto impl = std::make_shared<DeviceImpl>(std::move(logical));
   TRY(impl->pipelines().Initialize(impl->memory()));
-  impl->pipelines().ReportWith(options.on_compiled);
+  impl->pipelines().ReportWith(options);
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
 

@@ -40,9 +40,16 @@ struct DeviceOptions {
   // Bytes of the device's memory that nobody uses, other processes included. Where it is given, the
   // device keeps no more than kShareOfFreeMemory times what it leaves to the others.
   std::function<uint64_t()> free_memory;
-  // Told of every kernel that is compiled, on the thread that does so. The hash stands for the
-  // kernel's code and constants, and how the device is used.
-  std::function<void(const CompiledKernel& kernel, uint64_t hash)> on_compiled;
+  // Told of every kernel that is compiled, on the thread that does so.
+  std::function<void(const HashedKernel& kernel)> on_compiled;
+  // Called after each step by which a kernel is compiled to be run, on the thread that does so:
+  // what a driver touches of its own code in one it hardly needs in the next.
+  std::function<void()> after_compiling_step;
+  // Told of those that a graph wants and the device has not, before they are compiled, on the
+  // thread that does so. It may put them where the driver finds them; it returns early once
+  // `cancelled`, if any, is true.
+  std::function<void(std::span<const HashedKernel> kernels, const std::atomic<bool>* cancelled)>
+      before_compiling;
 };
 
 // With n clients that take all they can, each ends up with 3/(3n+1) of the memory, and the next one

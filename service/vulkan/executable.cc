@@ -166,6 +166,8 @@ Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled, Kern
   scope.Add("kernels", plan_.calls.size());
   const uint64_t compiled_before = device_->pipelines().compiled_count();
   uint64_t compiled = compiled_before;
+  // Those of an evaluation are small, and go soon.
+  if (life == KernelLife::kDevice) device_->pipelines().Announce(plan_.calls, cancelled);
   for (const KernelCall& call : plan_.calls) {
     if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
     Result<std::shared_ptr<Pipeline>> pipeline =

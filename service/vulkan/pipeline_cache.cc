@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/fnv1a.h"
@@ -28,6 +29,12 @@ PipelineCache::PipelineCache(LogicalDevice& device)
       layout_(device.get()),
       dummy_texels_(device.get()),
       dummy_pool_(device.get()) {}
+
+void PipelineCache::ReportWith(const DeviceOptions& options) {
+  on_compiled_ = options.on_compiled;
+  after_step_ = options.after_compiling_step;
+  before_compiling_ = options.before_compiling;
+}
 
 Status PipelineCache::Initialize(Memory& memory) {
   TRY(set_layout_.Initialize());
@@ -80,9 +87,11 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
   TraceScope scope("compile a pipeline");
   scope.Add("shader", static_cast<uint64_t>(key.shader));
   Result<std::shared_ptr<Pipeline>> pipeline = Create(key);
+  if (after_step_) after_step_();
   if (pipeline.ok()) {
     Status warmed = Warm(**pipeline, /*workgroups=*/1, parameters);
     if (!warmed.ok()) pipeline = std::move(warmed).error();
+    if (after_step_) after_step_();
   }
   scope.End();
   {
@@ -113,14 +122,38 @@ uint64_t PipelineCache::HashOf(const PipelineKey& key) const {
   return hash.value();
 }
 
+std::optional<HashedKernel> PipelineCache::Hashed(const PipelineKey& key) const {
+  if (key.specialization.size() > CompiledKernel::kConstantsMax) return std::nullopt;
+  HashedKernel hashed{
+      .kernel = {.adapter = device_.adapter().info.index,
+                 .shader = static_cast<uint32_t>(key.shader),
+                 .constant_count = static_cast<uint32_t>(key.specialization.size())},
+      .hash = HashOf(key)};
+  std::copy(key.specialization.begin(), key.specialization.end(), hashed.kernel.constants.begin());
+  return hashed;
+}
+
 void PipelineCache::Report(const PipelineKey& key) const {
-  if (!on_compiled_ || key.specialization.size() > CompiledKernel::kConstantsMax) return;
-  const uint64_t hash = HashOf(key);
-  CompiledKernel kernel{.adapter = device_.adapter().info.index,
-                        .shader = static_cast<uint32_t>(key.shader),
-                        .constant_count = static_cast<uint32_t>(key.specialization.size())};
-  std::copy(key.specialization.begin(), key.specialization.end(), kernel.constants.begin());
-  on_compiled_(kernel, hash);
+  if (!on_compiled_) return;
+  if (const auto hashed = Hashed(key)) on_compiled_(*hashed);
+}
+
+void PipelineCache::Announce(std::span<const KernelCall> calls,
+                             const std::atomic<bool>* cancelled) const {
+  if (!before_compiling_) return;
+  std::set<PipelineKey> keys;
+  {
+    std::lock_guard lock(mutex_);
+    for (const KernelCall& call : calls) {
+      PipelineKey key{call.shader, call.specialization};
+      if (!pipelines_.contains(key)) keys.insert(std::move(key));
+    }
+  }
+  std::vector<HashedKernel> kernels;
+  for (const PipelineKey& key : keys) {
+    if (const auto hashed = Hashed(key)) kernels.push_back(*hashed);
+  }
+  if (!kernels.empty()) before_compiling_(kernels, cancelled);
 }
 
 Status PipelineCache::MakeRoom() {

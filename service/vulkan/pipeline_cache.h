@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "base/compiled_kernel.h"
 #include "base/result.h"
 #include "service/plan/plan.h"
+#include "service/vulkan/device.h"
 #include "service/vulkan/handle.h"
 #include "service/vulkan/kernel_set.h"
 #include "service/vulkan/memory.h"
@@ -43,10 +45,11 @@ class PipelineCache {
   // Makes what all pipelines share. Called once, before anything else.
   Status Initialize(Memory& memory);
 
-  // As DeviceOptions has it. Called before any kernel is compiled.
-  void ReportWith(std::function<void(const CompiledKernel&, uint64_t)> on_compiled) {
-    on_compiled_ = std::move(on_compiled);
-  }
+  // Whom to tell of kernels. Called before any is compiled.
+  void ReportWith(const DeviceOptions& options);
+
+  // Tells of those of the calls' pipelines that are not there, before Get() is called for each.
+  void Announce(std::span<const KernelCall> calls, const std::atomic<bool>* cancelled) const;
 
   // The pipeline of `key`, after its first dispatch: drivers compile then, some of them anew for
   // parameters like `parameters`, those of a call. Another thread's compilation of the same
@@ -76,6 +79,8 @@ class PipelineCache {
   Status Warm(const Pipeline& pipeline, uint32_t workgroups, std::span<const uint32_t> parameters);
   Status MakeRoom();
   uint64_t HashOf(const PipelineKey& key) const;
+  // None: it has more constants than travel.
+  std::optional<HashedKernel> Hashed(const PipelineKey& key) const;
   void Report(const PipelineKey& key) const;
 
   struct Entry {
@@ -96,9 +101,12 @@ class PipelineCache {
   VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
-  std::function<void(const CompiledKernel&, uint64_t)> on_compiled_;
+  // As DeviceOptions has them.
+  std::function<void(const HashedKernel&)> on_compiled_;
+  std::function<void()> after_step_;
+  std::function<void(std::span<const HashedKernel>, const std::atomic<bool>*)> before_compiling_;
   std::atomic<uint64_t> compiled_count_ = 0;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable built_;
   std::map<PipelineKey, Entry> pipelines_;
   uint64_t drops_ = 0;  // Calls of DropIdle().

@@ -4,9 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <climits>
+#include <cstddef>
 #include <mutex>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/limits.h"
@@ -27,10 +31,33 @@ void GiveWay() {
   if (group.valid()) (void)!write(group.get(), kNiceness.data(), kNiceness.size());
 }
 
+// Returns how many could not be compiled.
+size_t CompileAll(const std::vector<CompiledKernel>& kernels, const CompilerHooks& hooks) {
+  std::atomic<size_t> next = 0;
+  std::atomic<size_t> failures = 0;
+  const auto compile = [&](size_t thread) {
+    for (size_t i = next++; i < kernels.size(); i = next++) {
+      if (!hooks.compile(thread, kernels[i]).ok()) ++failures;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < hooks.threads; ++i) {
+    try {
+      threads.emplace_back(compile, i);
+    } catch (const std::system_error&) {
+      break;  // The others do it.
+    }
+  }
+  compile(0);
+  for (std::thread& thread : threads) thread.join();
+  return failures;
+}
+
 }  // namespace
 
 std::vector<std::string> ToArguments(const CompilerOptions& options) {
   std::vector<std::string> arguments = {"--output-fd", fmt::format("{}", options.output_fd)};
+  if (options.gives_way) arguments.push_back("--give-way");
   for (const CompiledKernel& kernel : options.kernels) {
     arguments.insert(arguments.end(), {"--kernel", ToText(kernel)});
   }
@@ -41,7 +68,7 @@ std::vector<std::string> ToArguments(const CompilerOptions& options) {
 }
 
 Result<CompilerOptions> ParseCompilerOptions(std::span<const std::string> arguments) {
-  CompilerOptions options;
+  CompilerOptions options{.gives_way = false};
   std::vector<std::string> others;
   for (size_t at = 0; at < arguments.size();) {
     const std::string& name = arguments[at];
@@ -51,6 +78,9 @@ Result<CompilerOptions> ParseCompilerOptions(std::span<const std::string> argume
                  "--kernel is given too often ({})", text);
       ASSIGN_OR_RETURN(options.kernels.emplace_back(), ParseCompiledKernel(text));
       at += 2;
+    } else if (name == "--give-way") {
+      options.gives_way = true;
+      ++at;
     } else if (name == "--output-fd") {
       ASSIGN_OR_RETURN(const std::string text, ValueOf(arguments, at));
       ASSIGN_OR_RETURN(const uint32_t number, ParseNumber(name, text, INT_MAX));
@@ -71,14 +101,14 @@ int RunCompiler(const CompilerOptions& options, const CompilerHooks& hooks) {
   ChooseWorkerSignals();
   // Should the broker be gone before it could be followed.
   alarm(2 * limits::kCompilerMsMax / 1000);
-  GiveWay();
+  if (options.gives_way) GiveWay();
   const UniqueFd output(options.output_fd);
   std::mutex mutex;
   KernelHashes hashes, cached;
   KernelCacheLink kernels;
-  kernels.on_compiled = [&](const CompiledKernel&, uint64_t hash) {
+  kernels.on_compiled = [&](const HashedKernel& kernel) {
     std::lock_guard lock(mutex);
-    hashes.insert(hash);
+    hashes.insert(kernel.hash);
   };
   KernelFiles files;
   if (int failed =
@@ -86,10 +116,7 @@ int RunCompiler(const CompilerOptions& options, const CompilerHooks& hooks) {
       failed != kWorkerDone) {
     return failed;
   }
-  size_t failures = 0;
-  for (const CompiledKernel& kernel : options.kernels) {
-    if (!hooks.compile(kernel).ok()) ++failures;
-  }
+  const size_t failures = CompileAll(options.kernels, hooks);
   if (failures > 0) LogWarning("kernels cannot be compiled ({})", failures);
   hooks.close_devices();
   hashes.merge(cached);

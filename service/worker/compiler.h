@@ -2,6 +2,7 @@
 #ifndef WEBNND_SERVICE_WORKER_COMPILER_H_
 #define WEBNND_SERVICE_WORKER_COMPILER_H_
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ struct CompilerOptions {
   // How workers are started; its image is the one to add to.
   WorkerOptions worker;
   std::vector<CompiledKernel> kernels;
+  // Others come first: no client waits for these kernels.
+  bool gives_way = true;
   // An empty file, for the new image.
   int output_fd = -1;
 };
@@ -28,16 +31,18 @@ Result<CompilerOptions> ParseCompilerOptions(std::span<const std::string> argume
 
 struct CompilerHooks {
   WorkerHooks worker;  // Of which `serve` is not used.
-  // On the device whose adapter the kernel names.
-  std::function<Status(const CompiledKernel& kernel)> compile;
+  // On the device whose adapter the kernel names. Called by `threads` threads, of which each has a
+  // number and may have devices of its own.
+  std::function<Status(size_t thread, const CompiledKernel& kernel)> compile;
+  size_t threads = 1;
   // After that drivers have written what they keep.
   std::function<void()> close_devices;
 };
 
-// Compiles the kernels at a low priority, behind the fences of a worker, and runs none of them:
-// their constants are what workers say, whom nobody trusts. It never meets a client, so that what
-// it writes is the driver's work alone. Returns a WorkerExit; kWorkerDone: the image is whole.
-// Kernels that cannot be compiled are left out of it.
+// Compiles the kernels behind the fences of a worker, and runs none of them: their constants are
+// what workers say, whom nobody trusts. It never meets a client, so that what it writes is the
+// driver's work alone. Returns a WorkerExit; kWorkerDone: the image is whole. Kernels that cannot
+// be compiled are left out of it.
 int RunCompiler(const CompilerOptions& options, const CompilerHooks& hooks);
 
 }  // namespace webnnd::service

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -31,17 +32,20 @@ ControlLink::Received ControlLink::Receive(ControlMessage& message) {
   } while (got < 0 && errno == EINTR);
   if (got < 0 && errno == EAGAIN) return Received::kNothing;
   if (got != sizeof message) return Received::kGone;
+  UniqueFd descriptor;
   cmsghdr* control = CMSG_FIRSTHDR(&header);
   if (control != nullptr && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
       control->cmsg_len == CMSG_LEN(sizeof(int))) {
     int fd;
     std::memcpy(&fd, CMSG_DATA(control), sizeof fd);
-    UniqueFd descriptor(fd);
-    if (message.type == ControlType::kServe) {
-      clients_.push_back({message.sequence, std::move(descriptor)});
-    } else if (message.type == ControlType::kTrace) {
-      trace_file_ = std::move(descriptor);
-    }
+    descriptor.Reset(fd);
+  }
+  if (message.type == ControlType::kServe && descriptor.valid()) {
+    clients_.push_back({message.sequence, std::move(descriptor)});
+  } else if (message.type == ControlType::kTrace && descriptor.valid()) {
+    trace_file_ = std::move(descriptor);
+  } else if (message.type == ControlType::kImage && on_image_) {
+    on_image_(message.sequence, std::move(descriptor));
   }
   return Received::kMessage;
 }
@@ -94,6 +98,7 @@ bool ControlLink::Answer(const ControlMessage& ping) {
 }
 
 bool ControlLink::OnReadable() {
+  reader_ = std::this_thread::get_id();
   ControlMessage message;
   for (;;) {
     const Received received = Receive(message);
@@ -133,13 +138,30 @@ void ControlLink::ReportWith(uint32_t client, FiguresFunction figures) {
   }
 }
 
-void ControlLink::ReportKernel(const CompiledKernel& kernel) {
+bool ControlLink::ReportKernel(const CompiledKernel& kernel) {
   std::lock_guard lock(mutex_);
-  if (kernels_reported_ == limits::kKernelReportsMax) return;
-  ++kernels_reported_;
+  if (kernels_reported_ == limits::kKernelReportsMax) return false;
   const KernelMessage message{.kernel = kernel};
   // Who compiles it next reports it again.
-  (void)Send(&message, sizeof message);
+  if (Send(&message, sizeof message) != Sent::kYes) return false;
+  ++kernels_reported_;
+  return true;
+}
+
+void ControlLink::SendFetch(uint32_t sequence) {
+  std::lock_guard lock(mutex_);
+  // Kernels do not wait in the line: behind one fetch that does, a second would have none to wait
+  // for, which the broker does not expect.
+  const auto waiting = std::find_if(
+      unsent_.begin(), unsent_.end(),
+      [](const ControlMessage& message) { return message.type == ControlType::kFetch; });
+  if (waiting != unsent_.end()) {
+    waiting->sequence = sequence;
+    (void)SendUnsent();
+    return;
+  }
+  // That the broker is gone shows where the line is read.
+  (void)SendInTurn({.type = ControlType::kFetch, .sequence = sequence});
 }
 
 void ControlLink::SendGone(uint32_t client) {

@@ -2,10 +2,12 @@
 #ifndef WEBNND_SERVICE_WORKER_CONTROL_LINK_H_
 #define WEBNND_SERVICE_WORKER_CONTROL_LINK_H_
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/client_figures.h"
@@ -37,6 +39,8 @@ class ControlLink {
   // Answers all heartbeats that wait, with the figures of the clients. False: the broker is gone,
   // stop.
   [[nodiscard]] bool OnReadable();
+  // Whether that is the calling thread's to do: it must not wait for the broker. Thread-safe.
+  bool IsReader() const { return reader_ == std::this_thread::get_id(); }
 
   // Tells the broker that a client may come.
   Status SendReady();
@@ -53,8 +57,16 @@ class ControlLink {
   void SendGone(uint32_t client);
 
   // Tells the broker of a kernel, if there is room in the line; of limits::kKernelReportsMax at
-  // most. Thread-safe.
-  void ReportKernel(const CompiledKernel& kernel);
+  // most. False: it does not know. Thread-safe.
+  bool ReportKernel(const CompiledKernel& kernel);
+
+  // Asks for the kernels that it was told of. Thread-safe.
+  void SendFetch(uint32_t sequence);
+
+  // `on_image` gets what is sent for a fetch, invalid where there is no image, on the thread of
+  // OnReadable(). To be called before that.
+  using ImageFunction = std::function<void(uint32_t sequence, UniqueFd image)>;
+  void TakeImagesWith(ImageFunction on_image) { on_image_ = std::move(on_image); }
 
   // The file for a trace, if the broker has sent one.
   UniqueFd TakeTraceFile() { return std::move(trace_file_); }
@@ -73,8 +85,10 @@ class ControlLink {
   bool HasUnsent();
 
   UniqueFd socket_;
+  std::atomic<std::thread::id> reader_;
   std::deque<ServedSocket> clients_;
   UniqueFd trace_file_;
+  ImageFunction on_image_;
   std::mutex mutex_;
   std::map<uint32_t, FiguresFunction> figures_;
   uint32_t kernels_reported_ = 0;

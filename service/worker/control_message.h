@@ -19,7 +19,10 @@ enum class ControlType : uint32_t {
   kReport = 5,  // worker: the figures of the client with the number `sequence`; before a pong
   kGone = 6,    // worker: the client with the number `sequence` has left (shared isolation only)
   kTrace = 7,   // broker: a file for the trace travels along; before any kServe
-  kKernel = 8,  // worker: a kernel was compiled that no cache has; kKernelReportsMax at most
+  kKernel = 8,  // worker: a kernel that it compiles and no cache has; kKernelReportsMax at most
+  kFetch = 9,   // worker: waits for those it has named since the last; `sequence` counts
+  kImage = 10,  // broker: nothing more is compiled for the fetch `sequence`; the image of kernels
+                // travels along, if there is one
 };
 
 // One packet. The broker distrusts what a worker sends: any other size, or a message that it does

@@ -110,20 +110,54 @@ bool IsName(const std::filesystem::path& name) {
   });
 }
 
-Status UnpackFile(Cursor& cursor, const std::string& directory) {
+// An image, read.
+struct ImageContents {
+  struct File {
+    std::string name;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<std::byte> whole;
+  KernelHashes hashes;
+  std::vector<File> files;
+};
+
+Result<ImageContents::File> TakeFile(Cursor& cursor) {
   ASSIGN_OR_RETURN(const auto header, cursor.Take<FileHeader>());
   if (header.name_bytes > kNameBytesMax) return BadImage("name");
   ASSIGN_OR_RETURN(std::span<const std::byte> text, cursor.Take(header.name_bytes));
   ASSIGN_OR_RETURN(std::span<const std::byte> bytes, cursor.Take(header.bytes));
-  const std::filesystem::path name(
-      std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  std::string name(reinterpret_cast<const char*>(text.data()), text.size());
   if (!IsName(name)) return BadImage("name");
-  const std::filesystem::path path = directory / name;
+  return ImageContents::File{std::move(name), bytes};
+}
+
+Result<ImageContents> ReadImage(int file) {
+  ImageContents image;
+  ASSIGN_OR_RETURN(image.whole, ReadWhole(file));
+  Cursor cursor(image.whole);
+  ASSIGN_OR_RETURN(const auto header, cursor.Take<Header>());
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return BadImage("magic");
+  if (header.bytes != image.whole.size()) return BadImage("it is not whole");
+  if (header.checksum != ChecksumOf(image.whole)) return BadImage("checksum");
+  if (header.hashes > kHashesMax || header.files > kFilesMax) return BadImage("counts");
+  for (uint64_t i = 0; i < header.hashes; ++i) {
+    ASSIGN_OR_RETURN(const auto hash, cursor.Take<uint64_t>());
+    image.hashes.insert(hash);
+  }
+  for (uint64_t i = 0; i < header.files; ++i) {
+    ASSIGN_OR_RETURN(image.files.emplace_back(), TakeFile(cursor));
+  }
+  if (!cursor.at_end()) return BadImage("it goes on");
+  return image;
+}
+
+Status UnpackFile(const ImageContents::File& file, const std::string& directory) {
+  const std::filesystem::path path = std::filesystem::path(directory) / file.name;
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return ErrnoError(fmt::format("making {}", path.string()));
-  return WriteWhole(file.get(), bytes);
+  UniqueFd made(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!made.valid()) return ErrnoError(fmt::format("making {}", path.string()));
+  return WriteWhole(made.get(), file.bytes);
 }
 
 Result<uint64_t> SizeOf(int file) {
@@ -135,21 +169,9 @@ Result<uint64_t> SizeOf(int file) {
 }  // namespace
 
 Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory) {
-  ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadWhole(file));
-  Cursor cursor(bytes);
-  ASSIGN_OR_RETURN(const auto header, cursor.Take<Header>());
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return BadImage("magic");
-  if (header.bytes != bytes.size()) return BadImage("it is not whole");
-  if (header.checksum != ChecksumOf(bytes)) return BadImage("checksum");
-  if (header.hashes > kHashesMax || header.files > kFilesMax) return BadImage("counts");
-  KernelHashes hashes;
-  for (uint64_t i = 0; i < header.hashes; ++i) {
-    ASSIGN_OR_RETURN(const auto hash, cursor.Take<uint64_t>());
-    hashes.insert(hash);
-  }
-  for (uint64_t i = 0; i < header.files; ++i) TRY(UnpackFile(cursor, directory));
-  if (!cursor.at_end()) return BadImage("it goes on");
-  return hashes;
+  ASSIGN_OR_RETURN(ImageContents image, ReadImage(file));
+  for (const ImageContents::File& one : image.files) TRY(UnpackFile(one, directory));
+  return std::move(image.hashes);
 }
 
 std::vector<std::string> KernelFiles::Names(const std::string& directory) {
@@ -167,11 +189,32 @@ std::vector<std::string> KernelFiles::Names(const std::string& directory) {
 KernelFiles KernelFiles::Open(const std::string& directory) {
   KernelFiles opened;
   for (std::string& name : Names(directory)) {
-    UniqueFd file(
-        open(fmt::format("{}/{}", directory, name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd file(open(fmt::format("{}/{}", directory, name).c_str(),
+                       O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
     if (file.valid()) opened.files_.push_back({std::move(name), std::move(file)});
   }
   return opened;
+}
+
+Result<KernelHashes> KernelFiles::Extend(int file) const {
+  ASSIGN_OR_RETURN(ImageContents image, ReadImage(file));
+  const auto is_other = [&] { return ValidationError("the image has other files than there are"); };
+  if (image.files.size() != files_.size()) return is_other();
+  std::vector<std::span<const std::byte>> additions;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const ImageContents::File& theirs = image.files[i];
+    ASSIGN_OR_RETURN(const std::vector<std::byte> ours, ReadWhole(files_[i].descriptor.get()));
+    if (theirs.name != files_[i].name || theirs.bytes.size() < ours.size() ||
+        !std::equal(ours.begin(), ours.end(), theirs.bytes.begin())) {
+      return is_other();
+    }
+    additions.push_back(theirs.bytes.subspan(ours.size()));
+  }
+  // By name, Mesa's archive comes before its index, and an index names nothing that is not there.
+  for (size_t i = 0; i < files_.size(); ++i) {
+    TRY(WriteWhole(files_[i].descriptor.get(), additions[i]));
+  }
+  return std::move(image.hashes);
 }
 
 Status KernelFiles::Pack(const KernelHashes& hashes, int file) const {

@@ -20,8 +20,8 @@ using KernelHashes = std::set<uint64_t>;
 // the hashes of its kernels. An error, and some of the files or none: it is no whole image.
 Result<KernelHashes> UnpackKernelImage(int file, const std::string& directory);
 
-// The files of drivers below a directory, opened: they can be read once none can be opened any
-// more.
+// The files of drivers below a directory, opened: they can be read and added to once none can be
+// opened any more.
 class KernelFiles {
  public:
   KernelFiles() = default;
@@ -33,6 +33,11 @@ class KernelFiles {
   // Writes an image of them to `file`, which is empty. Quota: it would be larger than
   // limits::kKernelImageBytesMax.
   Status Pack(const KernelHashes& hashes, int file) const;
+
+  // Adds what an image has beyond these files, which are the beginnings of its own, and returns the
+  // hashes of its kernels. Drivers look again into a file that has grown for what they miss. An
+  // error, and nothing is added: it is no whole image, or has other files.
+  Result<KernelHashes> Extend(int image) const;
 
  private:
   struct File {

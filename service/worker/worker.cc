@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "service/sandbox/confine.h"
+#include "service/worker/kernel_fetch.h"
 #include "service/worker/resident_memory.h"
 
 namespace webnnd::service {
@@ -112,7 +113,7 @@ int Enclose(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole 
   // Drivers name their files by all that their code depends on: another build of one, or another
   // processor, has files of its own, which are empty.
   if (options.kernel_cache && KernelFiles::Names(kScratchDirectory) != unpacked) cached.clear();
-  if (role == SandboxRole::kCompiler) files = KernelFiles::Open(kScratchDirectory);
+  if (options.kernel_cache) files = KernelFiles::Open(kScratchDirectory);
   if (!options.no_sandbox) {
     if (Status locked = LockDownFor(options, hooks, role); !locked.ok()) {
       LogError("no sandbox, no service: {}", locked.error().ToString());
@@ -133,18 +134,25 @@ int RunWorker(const WorkerOptions& options, const WorkerHooks& hooks) {
   fcntl(options.control_fd, F_SETFD, FD_CLOEXEC);
   auto control = std::make_shared<ControlLink>(UniqueFd(options.control_fd));
   KernelFiles files;
-  // Settled before another thread compiles.
-  auto cached = std::make_shared<KernelHashes>();
+  KernelHashes cached;
+  auto fetch = std::make_shared<KernelFetch>(control);
   KernelCacheLink kernels;
   if (options.kernel_cache) {
-    kernels.on_compiled = [control, cached](const CompiledKernel& kernel, uint64_t hash) {
-      if (!cached->contains(hash)) control->ReportKernel(kernel);
+    kernels.on_compiled = [fetch](const HashedKernel& kernel) { fetch->OnCompiled(kernel); };
+    kernels.before_compiling = [fetch](std::span<const HashedKernel> wanted,
+                                       const std::atomic<bool>* cancelled) {
+      fetch->BeforeCompiling(wanted, cancelled);
     };
+    // Which holds the link itself.
+    control->TakeImagesWith([weak = std::weak_ptr(fetch)](uint32_t sequence, UniqueFd image) {
+      if (auto held = weak.lock()) held->OnImage(sequence, std::move(image));
+    });
   }
-  if (int failed = Enclose(options, hooks, SandboxRole::kWorker, kernels, files, *cached);
+  if (int failed = Enclose(options, hooks, SandboxRole::kWorker, kernels, files, cached);
       failed != kWorkerDone) {
     return failed;
   }
+  fetch->Begin(std::move(files), std::move(cached));
   if (!control->SendReady().ok()) return kWorkerNoBroker;
   ServedSocket client = control->AwaitClient();
   if (!client.socket.valid()) return kWorkerDone;

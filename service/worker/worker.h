@@ -2,8 +2,10 @@
 #ifndef WEBNND_SERVICE_WORKER_WORKER_H_
 #define WEBNND_SERVICE_WORKER_WORKER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "base/compiled_kernel.h"
@@ -19,7 +21,9 @@ namespace webnnd::service {
 // What devices tell of kernels that they compile (DeviceOptions).
 struct KernelCacheLink {
   // Absent: there is no cache.
-  std::function<void(const CompiledKernel& kernel, uint64_t hash)> on_compiled;
+  std::function<void(const HashedKernel& kernel)> on_compiled;
+  std::function<void(std::span<const HashedKernel> kernels, const std::atomic<bool>* cancelled)>
+      before_compiling;
 };
 
 // What `main` plugs in, since the worker's life knows neither Vulkan nor sessions.
@@ -53,7 +57,7 @@ enum WorkerExit : int {
 };
 
 // The steps of a worker until it is locked down, which RunCompiler() takes too. Then `files` are
-// those of the driver's cache, for the compiler, and `cached` the kernels in it, from the image of
+// those of the driver's cache, and `cached` the kernels in it, from the image of
 // `options`. kWorkerDone, or what to exit with.
 int Enclose(const WorkerOptions& options, const WorkerHooks& hooks, SandboxRole role,
             const KernelCacheLink& kernels, KernelFiles& files, KernelHashes& cached);

@@ -1,14 +1,18 @@
 // What a real daemon keeps of compiled kernels, and what becomes of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <span>
 #include <sstream>
 #include <string>
@@ -91,6 +95,60 @@ class CachedKernels : public testing::Test {
   std::string directory_ = "/tmp/webnnd-cache-XXXXXX";
 };
 
+// Several kernels that no other kind of graph has.
+enum class Kind { kOne, kOther };
+
+// Builds a graph, runs it, and says what is wrong.
+Result<void> Compute(const DaemonProcess& daemon, Kind kind) {
+  webnn::ML ml(Connect::ToSocket(daemon.socket()));
+  ASSIGN_OR_RETURN(auto context, ml.Wait(ml.CreateContext()));
+  webnn::GraphBuilder builder(context);
+  const auto type = webnn::OperandDataType::kFloat32;
+  ASSIGN_OR_RETURN(auto x, builder.Input("x", type, webnn::Shape{2, 3}));
+  webnn::NamedOperands outputs;
+  if (kind == Kind::kOne) {
+    ASSIGN_OR_RETURN(auto sum, builder.ReduceSum(x));
+    ASSIGN_OR_RETURN(auto sums, builder.CumulativeSum(x, 1));
+    ASSIGN_OR_RETURN(auto softmax, builder.Softmax(x, 1));
+    outputs = {{"sum", sum}, {"sums", sums}, {"softmax", softmax}};
+  } else {
+    ASSIGN_OR_RETURN(auto sum, builder.ReduceL1(x));
+    ASSIGN_OR_RETURN(auto product, builder.ReduceProduct(x));
+    ASSIGN_OR_RETURN(auto triangle, builder.Triangular(x));
+    outputs = {{"sum", sum}, {"product", product}, {"triangle", triangle}};
+  }
+  ASSIGN_OR_RETURN(auto graph, ml.Wait(builder.Build(outputs)));
+  ASSIGN_OR_RETURN(auto input, ml.Wait(context->CreateTensor({type, {2, 3}, true, true})));
+  const float values[6] = {1, 2, 3, 4, 5, 6};
+  TRY(context->WriteTensor(*input, std::as_bytes(std::span(values))));
+  webnn::NamedTensors results;
+  for (const auto& [name, operand] : outputs) {
+    ASSIGN_OR_RETURN(results[name], ml.Wait(context->CreateTensor({type, operand.shape(), true})));
+  }
+  TRY(context->Dispatch(*graph, {{"x", input}}, results));
+  ASSIGN_OR_RETURN(const auto bytes, ml.Wait(context->ReadTensor(*results["sum"])));
+  float sum = 0;
+  std::memcpy(&sum, bytes.data(), sizeof sum);
+  if (sum != 21) return InternalError("the sum ({}) is wrong", sum);
+  return {};
+}
+
+// The process that compiles; the log names it once more each time.
+pid_t AwaitCompiler(const std::string& log, int times) {
+  pid_t pid = -1;
+  EXPECT_TRUE(Eventually([&] {
+    const std::string text = TextOf(log);
+    size_t at = 0;
+    for (int i = 0; i < times; ++i) {
+      at = text.find(kCompiles, at);
+      if (at == std::string::npos) return false;
+      at += std::strlen(kCompiles);
+    }
+    return std::sscanf(&text[at], " (pid %d)", &pid) == 1;
+  })) << TextOf(log);
+  return pid;
+}
+
 TEST_F(CachedKernels, WhatOneWorkerCompiles_LaterOnesHave) {
   EXPECT_THAT(Serve(), HasSubstr(kCompiles));
   ASSERT_TRUE(std::filesystem::exists(image()));
@@ -102,6 +160,60 @@ TEST_F(CachedKernels, WhatOneWorkerCompiles_LaterOnesHave) {
   // Nothing new, in a daemon of its own.
   EXPECT_THAT(Serve(), Not(HasSubstr(kCompiles)));
   EXPECT_EQ(std::filesystem::file_size(image()), size);
+}
+
+// They are there when the graph is, and its worker has nothing to tell of.
+TEST_F(CachedKernels, KernelsOfAGraph_AreFetched) {
+  const std::string log = directory_ + "/log";
+  setenv("WEBNND_LOG", "debug", 1);
+  DaemonProcess daemon({"--kernel-cache", directory_ + "/cache"}, log);
+  unsetenv("WEBNND_LOG");
+  AwaitPeace(daemon, log);  // The kernel that each device warms up with.
+  const std::string before = TextOf(image());
+  const std::string log_before = TextOf(log);
+  for (const Kind kind : {Kind::kOne, Kind::kOther}) {
+    const auto computed = Compute(daemon, kind);
+    ASSERT_TRUE(computed.ok()) << computed.error().ToString();
+    const std::string after = TextOf(image());
+    EXPECT_GT(after.size(), before.size());
+    AwaitPeace(daemon, log);
+    EXPECT_EQ(TextOf(image()).size(), after.size()) << TextOf(log);
+  }
+  const std::string told = TextOf(log).substr(log_before.size());
+  EXPECT_THAT(told, Not(HasSubstr("not fetched")));
+#ifndef WEBNND_SANITIZERS  // Without base/drivers_llvm nothing is told.
+  EXPECT_THAT(told, HasSubstr("compiler] [debug] LLVM optimizes a kernel"));
+  EXPECT_THAT(told, Not(testing::ContainsRegex("worker [0-9]+\\] \\[debug\\] LLVM optimizes")));
+#endif
+}
+
+TEST_F(CachedKernels, CompilerThatEnds_LeavesItsKernelsToTheWorker) {
+  const std::string log = directory_ + "/log";
+  DaemonProcess daemon({"--kernel-cache", directory_ + "/cache"}, log);
+  AwaitPeace(daemon, log);
+  auto computed = std::async([&] { return Compute(daemon, Kind::kOne); });
+  const pid_t compiler = AwaitCompiler(log, 2);
+  ASSERT_EQ(kill(compiler, SIGKILL), 0);
+  const auto result = computed.get();
+  EXPECT_TRUE(result.ok()) << result.error().ToString();
+  EXPECT_THAT(TextOf(log), HasSubstr("the compiler ends early"));
+}
+
+// Who would have to wait for another's kernels compiles its own.
+TEST_F(CachedKernels, FetchOfOneClient_KeepsNoOtherWaiting) {
+  const std::string log = directory_ + "/log";
+  DaemonProcess daemon({"--kernel-cache", directory_ + "/cache"}, log);
+  AwaitPeace(daemon, log);
+  auto first = std::async([&] { return Compute(daemon, Kind::kOne); });
+  const pid_t compiler = AwaitCompiler(log, 2);
+  ASSERT_EQ(kill(compiler, SIGSTOP), 0);
+  const auto other = Compute(daemon, Kind::kOther);
+  EXPECT_TRUE(other.ok()) << other.error().ToString();
+  EXPECT_EQ(first.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  ASSERT_EQ(kill(compiler, SIGCONT), 0);
+  const auto result = first.get();
+  EXPECT_TRUE(result.ok()) << result.error().ToString();
+  AwaitPeace(daemon, log);
 }
 
 TEST_F(CachedKernels, ImageThatIsSpoilt_IsMadeAgain) {

@@ -65,6 +65,24 @@ TEST_F(ControlLinkTest, FullLine_WhatMustBeSaidIsSaidLaterAndInTurn) {
   EXPECT_TRUE(TakeAll().empty());
 }
 
+TEST_F(ControlLinkTest, FullLine_OfFetchesTheLastIsSent) {
+  constexpr uint32_t kClients = 2000;
+  for (uint32_t client = 1; client <= kClients; ++client) link_->SendGone(client);
+  for (const uint32_t sequence : {1u, 2u, 3u}) link_->SendFetch(sequence);
+  std::vector<uint32_t> fetches;
+  for (size_t taken = 0; taken < kClients + 1;) {
+    const std::vector<ReportMessage> all = TakeAll();
+    ASSERT_FALSE(all.empty()) << "after " << taken;
+    taken += all.size();
+    for (const ReportMessage& message : all) {
+      if (message.header.type == ControlType::kFetch) fetches.push_back(message.header.sequence);
+    }
+    EXPECT_TRUE(link_->OnReadable());
+  }
+  EXPECT_TRUE(TakeAll().empty());
+  EXPECT_EQ(fetches, (std::vector<uint32_t>{3}));
+}
+
 TEST_F(ControlLinkTest, AwaitingAClient_SendsWhatWaitsWithoutBeingAsked) {
   constexpr uint32_t kClients = 2000;
   for (uint32_t client = 1; client <= kClients; ++client) link_->SendGone(client);

@@ -1,13 +1,16 @@
 // The broker's side of the kernel cache, but for its compiler (fault/kernel_cache has that).
 #include "service/broker/kernel_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/limits.h"
 
@@ -75,7 +78,7 @@ TEST_F(KernelCacheTest, CompilerThatCannotBeStarted_IsTriedEverLessOften) {
   std::filesystem::create_directory(directory_ + "/kernels.new");
   int64_t now_ms = 1000, pause_ms = 0;
   for (uint32_t i = 0; i < 8; ++i) {
-    cache.Add({.shader = i}, now_ms);
+    cache.Add(1, {.shader = i}, now_ms);
     now_ms = cache.deadline_ms();
     ASSERT_TRUE(cache.is_due(now_ms));
     cache.StartCompiler({}, now_ms);
@@ -83,12 +86,12 @@ TEST_F(KernelCacheTest, CompilerThatCannotBeStarted_IsTriedEverLessOften) {
     const int64_t next_ms = cache.deadline_ms();
     EXPECT_GT(next_ms - now_ms, pause_ms);
     pause_ms = next_ms - now_ms;
-    cache.Add({.shader = 1000 + i}, now_ms);
+    cache.Add(1, {.shader = 1000 + i}, now_ms);
     EXPECT_EQ(cache.deadline_ms(), next_ms);
   }
   // The lock is not kept.
   auto other = KernelCache::Open(directory_).value();
-  other.Add({}, 0);
+  other.Add(1, {}, 0);
   other.StartCompiler({}, 1000);
   EXPECT_GE(other.deadline_ms(), 2000) << "it waits for its turn";
 }
@@ -97,21 +100,68 @@ TEST_F(KernelCacheTest, Kernels_AreGatheredUntilNoneComesOrThereAreEnough) {
   auto cache = KernelCache::Open(directory_).value();
   EXPECT_EQ(cache.deadline_ms(), INT64_MAX);
   EXPECT_FALSE(cache.is_due(INT64_MAX - 1));
-  cache.Add({.shader = 1}, 1000);
+  cache.Add(1, {.shader = 1}, 1000);
   const int64_t first = cache.deadline_ms();
   EXPECT_GT(first, 1000);
   EXPECT_FALSE(cache.is_due(first - 1));
   EXPECT_TRUE(cache.is_due(first));
-  cache.Add({.shader = 2}, 1100);
+  cache.Add(1, {.shader = 2}, 1100);
   EXPECT_EQ(cache.deadline_ms(), first + 100);
   // One that it knows.
-  cache.Add({.shader = 2}, 1200);
+  cache.Add(1, {.shader = 2}, 1200);
   EXPECT_EQ(cache.deadline_ms(), first + 100);
   for (uint32_t i = 2; i < limits::kKernelsPerCompilerMax; ++i) {
     EXPECT_FALSE(cache.is_due(1100));
-    cache.Add({.shader = 1 + i}, 1100);
+    cache.Add(1, {.shader = 1 + i}, 1100);
   }
   EXPECT_TRUE(cache.is_due(1100));
+}
+
+// How a fetch is kept waiting, fault/kernel_cache shows with a compiler.
+TEST_F(KernelCacheTest, FetchThatNothingIsCompiledFor_IsAnsweredOnce) {
+  auto cache = KernelCache::Open(directory_).value();
+  EXPECT_TRUE(cache.TakeAnswers().empty());
+  cache.Fetch(7, 3, 1000);
+  EXPECT_EQ(cache.deadline_ms(), INT64_MAX) << "there is nothing to compile";
+  cache.Fetch(8, 1, 1000);
+  cache.Fetch(8, 2, 1000);
+  const std::vector<KernelCache::Answer> answers = cache.TakeAnswers();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].worker, 7u);
+  EXPECT_EQ(answers[0].sequence, 3u);
+  EXPECT_EQ(answers[1].worker, 8u);
+  EXPECT_EQ(answers[1].sequence, 2u);
+  EXPECT_TRUE(cache.TakeAnswers().empty());
+}
+
+TEST_F(KernelCacheTest, FetchedKernels_AreNotGathered) {
+  auto cache = KernelCache::Open(directory_).value();
+  cache.Add(1, {.shader = 1}, 1000);
+  EXPECT_FALSE(cache.is_due(1000));
+  cache.Fetch(1, 1, 1000);
+  EXPECT_TRUE(cache.is_due(1000));
+  // Where no compiler can be started nobody waits, nor does a fetch shorten the pause.
+  std::filesystem::create_directory(directory_ + "/kernels.new");
+  cache.StartCompiler({}, 1000);
+  ASSERT_EQ(cache.pidfd(), -1);
+  EXPECT_EQ(cache.TakeAnswers().size(), 1u);
+  const int64_t next_ms = cache.deadline_ms();
+  EXPECT_GT(next_ms, 1000);
+  cache.Add(1, {.shader = 2}, 1001);
+  cache.Fetch(1, 2, 1001);
+  EXPECT_EQ(cache.deadline_ms(), next_ms);
+  EXPECT_EQ(cache.TakeAnswers().size(), 1u);
+}
+
+TEST_F(KernelCacheTest, FetchWhileAnotherDaemonCompiles_IsAnswered) {
+  auto cache = KernelCache::Open(directory_).value();
+  const int other = open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  cache.Add(1, {.shader = 1}, 1000);
+  cache.Fetch(1, 1, 1000);
+  cache.StartCompiler({}, 1000);
+  EXPECT_EQ(cache.TakeAnswers().size(), 1u);
+  close(other);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/fnv1a.h"
 #include "base/limits.h"
@@ -88,6 +90,52 @@ TEST_F(KernelImageTest, PackedAndUnpacked_AreTheFilesAndHashes) {
   EXPECT_EQ(TextOf(to_ / "driver/device/cache.foz"), "kernels");
   EXPECT_EQ(TextOf(to_ / "driver/device/cache_idx.foz"), std::string("\0index", 6));
   EXPECT_FALSE(std::filesystem::exists(to_ / "driver/device/index"));
+}
+
+TEST_F(KernelImageTest, FilesThatHaveGrown_AreAddedTo) {
+  Make("a/cache.foz", "kernels");
+  Make("a/cache_idx.foz", "index");
+  const KernelFiles files = KernelFiles::Open(from_);
+  std::filesystem::copy(from_, to_, std::filesystem::copy_options::recursive);
+  std::ofstream(to_ / "a/cache.foz", std::ios::app) << " and more";
+  std::ofstream(to_ / "a/cache_idx.foz", std::ios::app) << " of more";
+  const UniqueFd image = MakeFile();
+  ASSERT_TRUE(KernelFiles::Open(to_).Pack({1, 2}, image.get()).ok());
+  // The second time there is nothing to add.
+  for (int i = 0; i < 2; ++i) {
+    auto extended = files.Extend(image.get());
+    ASSERT_TRUE(extended.ok()) << extended.error().ToString();
+    EXPECT_EQ(*extended, (KernelHashes{1, 2}));
+    EXPECT_EQ(TextOf(from_ / "a/cache.foz"), "kernels and more");
+    EXPECT_EQ(TextOf(from_ / "a/cache_idx.foz"), "index of more");
+  }
+}
+
+TEST_F(KernelImageTest, FilesThatAreOthers_AreNotAddedTo) {
+  Make("a/cache.foz", "kernels");
+  Make("a/cache_idx.foz", "index");
+  const KernelFiles files = KernelFiles::Open(from_);
+  const auto extend = [&](const std::vector<std::pair<path, std::string>>& theirs) {
+    std::filesystem::remove_all(to_);
+    for (const auto& [name, text] : theirs) {
+      std::filesystem::create_directories((to_ / name).parent_path());
+      std::ofstream(to_ / name) << text;
+    }
+    const UniqueFd image = MakeFile();
+    EXPECT_TRUE(KernelFiles::Open(to_).Pack({1}, image.get()).ok());
+    return files.Extend(image.get()).ok();
+  };
+  // Begun anew, shorter, of another driver, one too many and one too few.
+  EXPECT_FALSE(extend({{"a/cache.foz", "Kernels and more"}, {"a/cache_idx.foz", "index"}}));
+  EXPECT_FALSE(extend({{"a/cache.foz", "kernels and more"}, {"a/cache_idx.foz", "inde"}}));
+  EXPECT_FALSE(extend({{"b/cache.foz", "kernels and more"}, {"b/cache_idx.foz", "index"}}));
+  EXPECT_FALSE(extend(
+      {{"a/cache.foz", "kernels"}, {"a/cache_idx.foz", "index"}, {"b/cache.foz", "kernels"}}));
+  EXPECT_FALSE(extend({{"a/cache.foz", "kernels and more"}}));
+  EXPECT_FALSE(files.Extend(MakeFile("no image").get()).ok());
+  EXPECT_EQ(TextOf(from_ / "a/cache.foz"), "kernels");
+  EXPECT_EQ(TextOf(from_ / "a/cache_idx.foz"), "index");
+  EXPECT_TRUE(extend({{"a/cache.foz", "kernels and more"}, {"a/cache_idx.foz", "index"}}));
 }
 
 TEST_F(KernelImageTest, WithoutFiles_IsEmpty) {

@@ -49,10 +49,14 @@ TEST(CompilerOptions, Arguments_GoBothWays) {
   options.worker.kernel_image_fd = 4;
   options.worker.disabled_features = {"fp16"};
   options.kernels = {{.shader = 1}, {.shader = 2, .constant_count = 1, .constants = {3}}};
+  options.gives_way = false;
   options.output_fd = 3;
   const auto parsed = ParseCompilerOptions(ToArguments(options));
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   EXPECT_EQ(parsed->kernels, options.kernels);
+  EXPECT_FALSE(parsed->gives_way);
+  options.gives_way = true;
+  EXPECT_TRUE(ParseCompilerOptions(ToArguments(options)).value().gives_way);
   EXPECT_EQ(parsed->output_fd, 3);
   EXPECT_TRUE(parsed->worker.kernel_cache);
   EXPECT_EQ(parsed->worker.kernel_image_fd, 4);

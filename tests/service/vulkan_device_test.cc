@@ -85,12 +85,10 @@ TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
 
 TEST(CompiledKernels, AreToldWithAHashOfTheirOwn) {
   KeepDriversLoaded();
-  using Told = std::vector<std::pair<CompiledKernel, uint64_t>>;
-  Told told, first;
+  std::vector<HashedKernel> told;
+  std::vector<uint64_t> first;
   DeviceOptions options;
-  options.on_compiled = [&](const CompiledKernel& kernel, uint64_t hash) {
-    told.emplace_back(kernel, hash);
-  };
+  options.on_compiled = [&](const HashedKernel& kernel) { told.push_back(kernel); };
   const uint32_t adapter = FirstUsableAdapter(options);
   const CompiledKernel kernel{
       .adapter = adapter, .shader = 0, .constant_count = 1, .constants = {1}};
@@ -102,14 +100,62 @@ TEST(CompiledKernels, AreToldWithAHashOfTheirOwn) {
     ASSERT_TRUE((*device)->WarmUp().ok());
     ASSERT_TRUE((*device)->Compile(kernel).ok());
     ASSERT_EQ(told.size(), 2u);
-    EXPECT_EQ(told[0].first, (CompiledKernel{.adapter = adapter}));
-    EXPECT_EQ(told[1].first, kernel);
-    EXPECT_NE(told[0].second, told[1].second);
+    EXPECT_EQ(told[0].kernel, (CompiledKernel{.adapter = adapter}));
+    EXPECT_EQ(told[1].kernel, kernel);
+    EXPECT_NE(told[0].hash, told[1].hash);
+    const std::vector<uint64_t> hashes = {told[0].hash, told[1].hash};
     if (life == 1) {
-      EXPECT_EQ(told, first);
+      EXPECT_EQ(hashes, first);
     }
-    first = std::exchange(told, {});
+    first = hashes;
+    told.clear();
   }
+}
+
+// Each that is missing once, under the name and hash by which it is told of afterwards.
+TEST(CompiledKernels, AreToldOfBefore) {
+  KeepDriversLoaded();
+  std::vector<HashedKernel> before, after;
+  int steps = 0;
+  std::atomic<bool> cancelled = false;
+  const std::atomic<bool>* given = nullptr;
+  DeviceOptions options;
+  options.on_compiled = [&](const HashedKernel& kernel) { after.push_back(kernel); };
+  options.after_compiling_step = [&] { ++steps; };
+  options.before_compiling = [&](std::span<const HashedKernel> kernels,
+                                 const std::atomic<bool>* flag) {
+    EXPECT_TRUE(after.empty());
+    before.assign(kernels.begin(), kernels.end());
+    given = flag;
+  };
+  auto device = Device::Open(FirstUsableAdapter(options), options);
+  ASSERT_TRUE(device.ok()) << device.error().ToString();
+  Plan plan;
+  // The second is there already, and the third is the first again.
+  for (const uint32_t constant : {5u, 6u, 5u, 7u}) {
+    plan.calls.push_back({.specialization = {constant}, .label = "test"});
+  }
+  ASSERT_TRUE(
+      (*device)
+          ->Compile({.adapter = (*device)->adapter().index, .constant_count = 1, .constants = {6}})
+          .ok());
+  after.clear();
+  ASSERT_TRUE(Executable::Create(*device, Plan{.calls = {plan.calls[1]}}, {}).ok());
+  before.clear();
+  after.clear();
+  steps = 0;
+  ASSERT_TRUE(Executable::Create(*device, plan, {}, &cancelled).ok());
+  EXPECT_EQ(given, &cancelled);
+  EXPECT_EQ(steps, 4) << "two for each";
+  ASSERT_EQ(before.size(), 2u);
+  ASSERT_EQ(after.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(before[i].kernel, after[i].kernel);
+    EXPECT_EQ(before[i].hash, after[i].hash);
+  }
+  before.clear();
+  ASSERT_TRUE(Executable::Create(*device, plan, {}).ok());
+  EXPECT_TRUE(before.empty());
 }
 
 TEST(CompiledKernels, OfNoShader_AreRefused) {

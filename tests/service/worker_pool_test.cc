@@ -96,7 +96,14 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
     turned_away_[client] = why.ok() ? "" : why.error().message();
   }
   void OnLeft(uint32_t client) override { left_.insert(client); }
-  void OnKernel(const CompiledKernel& kernel) override { kernels_.push_back(kernel); }
+  void OnKernel(uint32_t id, const CompiledKernel& kernel) override {
+    EXPECT_EQ(id, last_started_);
+    kernels_.push_back(kernel);
+  }
+  void OnFetch(uint32_t id, uint32_t sequence) override {
+    EXPECT_EQ(id, last_started_);
+    fetches_.push_back(sequence);
+  }
   bool HasMemory(bool newcomers) override {
     return newcomers ? has_memory_for_newcomers_ : has_memory_;
   }
@@ -109,6 +116,7 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   std::vector<uint32_t> served_;
   std::set<uint32_t> killed_, left_;
   std::vector<CompiledKernel> kernels_;
+  std::vector<uint32_t> fetches_;
   std::map<uint32_t, std::string> turned_away_;  // And why.
   PingResult ping_result_ = PingResult::kSent;
   bool clients_are_taken_ = true;
@@ -509,6 +517,24 @@ TEST_F(WorkerPoolTest, Kernels_AreToldUpToTheMost) {
   Tell(worker, KernelMessage{});
   EXPECT_TRUE(killed_.contains(worker));
   EXPECT_EQ(kernels_.size(), limits::kKernelReportsMax);
+}
+
+TEST_F(WorkerPoolTest, FetchOfNothing_CostsTheWorker) {
+  Make({.warm_spare = false, .kernel_cache = true});
+  uint32_t worker = ServedBy(1);
+  for (const uint32_t sequence : {1u, 2u}) {
+    Tell(worker, KernelMessage{.kernel = {.shader = sequence}});
+    Tell(worker, ControlType::kFetch, sequence);
+  }
+  EXPECT_EQ(fetches_, (std::vector<uint32_t>{1, 2}));
+  EXPECT_FALSE(killed_.contains(worker));
+  // Each has something to wait for.
+  Tell(worker, ControlType::kFetch, 3);
+  EXPECT_TRUE(killed_.contains(worker));
+  worker = ServedBy(2);
+  Tell(worker, ControlType::kFetch, 1);
+  EXPECT_TRUE(killed_.contains(worker));
+  EXPECT_EQ(fetches_.size(), 2u);
 }
 
 TEST_F(WorkerPoolTest, KernelsThatAreNone_CostTheWorker) {
