@@ -284,7 +284,7 @@ int Compile(Arguments arguments) {
                         return ValidationError("the adapter is not open ({})", kernel.adapter);
                       },
                       .threads = devices.size(),
-                      .close_devices = [&devices] { devices.clear(); }};
+                      .close_devices = [&devices] { for (const auto& one : devices) one->clear(); }};
   hooks.worker.open_devices = [&](const KernelCacheLink& kernels) -> Status {
     for (const WorkerHooks& one : of_each) TRY(one.open_devices(kernels));
     return {};
