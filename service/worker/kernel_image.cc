@@ -1,12 +1,14 @@
 #include "service/worker/kernel_image.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -18,10 +20,11 @@ namespace webnnd::service {
 namespace {
 
 // Layout: Header, hashes, and for each file FileHeader, its name and its bytes. Native byte order:
-// kernels are of one machine. The last digit counts what drivers do not know of how their kernels
-// are compiled: 2 has short vectors, 3 unrolled loops and fused multiply-adds
-// (base/drivers_llvm).
-constexpr char kMagic[8] = {'w', 'e', 'b', 'n', 'n', 'd', 'k', '4'};
+// kernels are of one machine.
+constexpr std::string_view kMagic = "webnndk5";
+// The version of base/drivers_llvm, which changes kernels unbeknown to drivers, whose files tell
+// all else apart (cmake/webnnd.cmake).
+constexpr std::string_view kOptimizer = WEBNND_DRIVERS_LLVM;
 constexpr uint64_t kHashesMax = 1 << 16;
 constexpr uint64_t kFilesMax = 64;
 constexpr uint64_t kNameBytesMax = 512;
@@ -30,11 +33,14 @@ constexpr std::string_view kSuffix = ".foz";
 
 struct Header {
   char magic[8];
+  char optimizer[8];
   uint64_t hashes;
   uint64_t files;
   uint64_t bytes;     // Of the whole image.
   uint64_t checksum;  // Fnv1a of what follows.
 };
+static_assert(kMagic.size() == sizeof Header::magic &&
+              kOptimizer.size() == sizeof Header::optimizer);
 struct FileHeader {
   uint64_t name_bytes;
   uint64_t bytes;
@@ -136,7 +142,10 @@ Result<ImageContents> ReadImage(int file) {
   ASSIGN_OR_RETURN(image.whole, ReadWhole(file));
   Cursor cursor(image.whole);
   ASSIGN_OR_RETURN(const auto header, cursor.Take<Header>());
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return BadImage("magic");
+  if (std::string_view(header.magic, kMagic.size()) != kMagic) return BadImage("magic");
+  if (std::string_view(header.optimizer, kOptimizer.size()) != kOptimizer) {
+    return ValidationError("the kernels of the image are optimized in another way");
+  }
   if (header.bytes != image.whole.size()) return BadImage("it is not whole");
   if (header.checksum != ChecksumOf(image.whole)) return BadImage("checksum");
   if (header.hashes > kHashesMax || header.files > kFilesMax) return BadImage("counts");
@@ -159,6 +168,22 @@ Status UnpackFile(const ImageContents::File& file, const std::string& directory)
   if (!made.valid()) return ErrnoError(fmt::format("making {}", path.string()));
   return WriteWhole(made.get(), file.bytes);
 }
+
+// Mesa holds the lock of an archive while it writes there and to the index.
+class SharedLock {
+ public:
+  explicit SharedLock(int file) : file_(file), held_(flock(file, LOCK_SH | LOCK_NB) == 0) {}
+  ~SharedLock() {
+    if (held_) flock(file_, LOCK_UN);
+  }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+  bool held() const { return held_; }
+
+ private:
+  int file_;
+  bool held_;
+};
 
 Result<uint64_t> SizeOf(int file) {
   struct stat status;
@@ -224,10 +249,18 @@ Status KernelFiles::Pack(const KernelHashes& hashes, int file) const {
   if (hashes.size() > kHashesMax)
     return QuotaError("there are too many kernels ({})", hashes.size());
   Header header{.magic = {},
+                .optimizer = {},
                 .hashes = hashes.size(),
                 .files = files_.size(),
                 .bytes = sizeof header + hashes.size() * sizeof(uint64_t)};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  kMagic.copy(header.magic, kMagic.size());
+  kOptimizer.copy(header.optimizer, kOptimizer.size());
+  std::deque<SharedLock> locks;
+  for (const File& one : files_) {
+    if (!locks.emplace_back(one.descriptor.get()).held()) {
+      return InternalError("a driver still writes to a file ({})", one.name);
+    }
+  }
   std::vector<std::vector<std::byte>> contents;
   for (const File& one : files_) {
     ASSIGN_OR_RETURN(const uint64_t size, SizeOf(one.descriptor.get()));

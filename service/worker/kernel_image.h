@@ -31,7 +31,8 @@ class KernelFiles {
   static std::vector<std::string> Names(const std::string& directory);
 
   // Writes an image of them to `file`, which is empty. Quota: it would be larger than
-  // limits::kKernelImageBytesMax.
+  // limits::kKernelImageBytesMax. The devices that write to them must be closed before: another
+  // error, if one is seen at it.
   Status Pack(const KernelHashes& hashes, int file) const;
 
   // Adds what an image has beyond these files, which are the beginnings of its own, and returns the

@@ -1,4 +1,5 @@
 // What a real daemon keeps of compiled kernels, and what becomes of it.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <map>
 #include <span>
 #include <sstream>
 #include <string>
@@ -20,6 +22,8 @@
 #include <vector>
 
 #include "base/fnv1a.h"
+#include "base/unique_fd.h"
+#include "service/worker/kernel_image.h"
 #include "tests/fault/counting_client.h"
 #include "tests/fault/daemon_process.h"
 
@@ -53,10 +57,65 @@ std::string TextOf(const std::string& file) {
   return text.str();
 }
 
+// Where each entry of one of Mesa's archives begins, by its key: archives and their indices are of
+// a head and of entries, each a key in hexadecimal digits, four numbers, of which the first is the
+// size, and bytes.
+std::map<std::string, size_t> EntriesOf(const std::string& archive) {
+  constexpr size_t kHeadBytes = 16, kKeyBytes = 40, kNumbersBytes = 16;
+  std::map<std::string, size_t> entries;
+  for (size_t at = kHeadBytes; at < archive.size();) {
+    const std::string key = archive.substr(at, kKeyBytes);
+    at += kKeyBytes;
+    uint32_t size = 0;
+    if (archive.size() >= at + kNumbersBytes) std::memcpy(&size, &archive[at], sizeof size);
+    const bool is_whole = size > 0 && archive.size() >= at + kNumbersBytes + size &&
+                          key.find_first_not_of("0123456789abcdef") == std::string::npos;
+    EXPECT_TRUE(is_whole) << "an entry is none, before " << at;
+    if (!is_whole) break;
+    EXPECT_TRUE(entries.emplace(key, at).second) << key;
+    at += kNumbersBytes + size;
+  }
+  return entries;
+}
+
+// Mesa takes what an index leads to for the kernel of that key, and does not look at the key there.
+// Returns how many it leads to.
+size_t ExpectIndexLeadsToKernels(const std::string& archive, const std::string& index) {
+  constexpr size_t kNumbersBytes = 16;
+  const std::map<std::string, size_t> kernels = EntriesOf(archive), named = EntriesOf(index);
+  EXPECT_GT(kernels.size(), 0u);
+  EXPECT_EQ(kernels.size(), named.size());
+  for (const auto& [key, at] : named) {
+    uint64_t offset = 0;
+    std::memcpy(&offset, &index[at + kNumbersBytes], sizeof offset);
+    const auto kernel = kernels.find(key);
+    EXPECT_TRUE(kernel != kernels.end() && kernel->second == offset) << key << " at " << offset;
+  }
+  return named.size();
+}
+
 class CachedKernels : public testing::Test {
  protected:
   CachedKernels() { EXPECT_NE(mkdtemp(directory_.data()), nullptr); }
   ~CachedKernels() override { std::filesystem::remove_all(directory_); }
+
+  // Whatever a test has done, the image is a right one in the end.
+  void TearDown() override {
+    const UniqueFd file(open(image().c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.valid()) return;
+    const std::string unpacked = directory_ + "/unpacked";
+    std::filesystem::create_directory(unpacked);
+    const auto hashes = service::UnpackKernelImage(file.get(), unpacked);
+    ASSERT_TRUE(hashes.ok()) << hashes.error().ToString();
+    const std::string end = "_idx.foz";
+    size_t kernels = 0;
+    for (const std::string& name : service::KernelFiles::Names(unpacked)) {
+      if (!name.ends_with(end)) continue;
+      const std::string stem = unpacked + "/" + name.substr(0, name.size() - end.size());
+      kernels += ExpectIndexLeadsToKernels(TextOf(stem + ".foz"), TextOf(stem + end));
+    }
+    EXPECT_GE(kernels, hashes->size()) << "a worker would believe that it has some, and has not";
+  }
 
   std::string image() const { return directory_ + "/cache/kernels"; }
 
@@ -239,7 +298,7 @@ TEST_F(CachedKernels, ImageOfAnotherDriver_IsAddedTo) {
     digit = digit == '0' ? '1' : '0';
   }
   // As the head has it (service/worker/kernel_image.cc).
-  constexpr size_t kChecksumAt = 32, kHeaderBytes = 40;
+  constexpr size_t kChecksumAt = 40, kHeaderBytes = 48;
   Fnv1a hash;
   hash.Add(std::as_bytes(std::span(whole)).subspan(kHeaderBytes));
   const uint64_t checksum = hash.value();

@@ -1,7 +1,9 @@
 // What drivers keep of compiled kernels, packed to one file and unpacked again.
 #include "service/worker/kernel_image.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,7 +54,7 @@ class KernelImageTest : public testing::Test {
   Status Pack(const KernelHashes& hashes, const UniqueFd& file) const {
     return KernelFiles::Open(from_).Pack(hashes, file.get());
   }
-  static constexpr size_t kChecksumAt = 32, kHeaderBytes = 40;
+  static constexpr size_t kChecksumAt = 40, kHeaderBytes = 48;
   // With the checksum of what it has become.
   static std::string Mended(std::string bytes) {
     Fnv1a hash;
@@ -163,8 +165,8 @@ TEST_F(KernelImageTest, NumbersThatDoNotFit_AreRefused) {
   const UniqueFd image = MakeFile();
   ASSERT_TRUE(Pack({1, 2}, image).ok());
   const std::string bytes = BytesOf(image);
-  // Magic, four numbers, two hashes, and two numbers of the file.
-  for (const size_t at : {0, 8, 16, 24, 32, 56, 64}) {
+  // Magic, the optimizer, four numbers, two hashes, and two numbers of the file.
+  for (const size_t at : {0, 8, 16, 24, 32, 40, 64, 72}) {
     for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}, uint64_t{1} << 63}) {
       std::string changed = bytes;
       uint64_t number;
@@ -210,6 +212,21 @@ TEST_F(KernelImageTest, NamesThatLeadOut_AreRefused) {
     EXPECT_FALSE(Unpack(Mended(changed)).ok()) << other;
   }
   EXPECT_FALSE(std::filesystem::exists(path(directory_).parent_path() / "a.x"));
+}
+
+TEST_F(KernelImageTest, FileThatADriverWritesTo_IsNotPacked) {
+  Make("a/cache.foz", "kernels");
+  Make("a/cache_idx.foz", "index");
+  const UniqueFd driver(open((from_ / "a/cache.foz").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(flock(driver.get(), LOCK_EX), 0);
+  const KernelFiles files = KernelFiles::Open(from_);
+  const UniqueFd image = MakeFile();
+  EXPECT_FALSE(files.Pack({1}, image.get()).ok());
+  EXPECT_EQ(BytesOf(image), "");
+  ASSERT_EQ(flock(driver.get(), LOCK_UN), 0);
+  EXPECT_TRUE(files.Pack({1}, image.get()).ok());
+  // It keeps no driver out.
+  EXPECT_EQ(flock(driver.get(), LOCK_EX | LOCK_NB), 0);
 }
 
 TEST_F(KernelImageTest, TooLarge_IsOverTheQuota) {
