@@ -167,11 +167,19 @@ Status ExecutableImpl::CompilePipelines(const std::atomic<bool>* cancelled, Kern
   const uint64_t compiled_before = device_->pipelines().compiled_count();
   uint64_t compiled = compiled_before;
   // Those of an evaluation are small, and go soon.
-  if (life == KernelLife::kDevice) device_->pipelines().Announce(plan_.calls, cancelled);
+  bool is_announced = life != KernelLife::kDevice;
   for (const KernelCall& call : plan_.calls) {
     if (cancelled != nullptr && *cancelled) return InvalidStateError("the build is cancelled");
+    const PipelineKey key{call.shader, call.specialization};
+    if (std::shared_ptr<Pipeline> found = device_->pipelines().Find(key, life)) {
+      pipelines_.push_back(std::move(found));
+      continue;
+    }
+    if (!std::exchange(is_announced, true)) {
+      device_->pipelines().Announce(plan_.calls, cancelled);
+    }
     Result<std::shared_ptr<Pipeline>> pipeline =
-        device_->pipelines().Get({call.shader, call.specialization}, call.parameters, life);
+        device_->pipelines().Get(key, call.parameters, life);
     if (!pipeline.ok()) {
       return std::move(pipeline).error().AddContext(
           fmt::format("compiling the kernel of {}", call.label));

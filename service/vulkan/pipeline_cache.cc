@@ -67,6 +67,14 @@ Status PipelineCache::CreateDummies(Memory& memory) {
   return {};
 }
 
+std::shared_ptr<Pipeline> PipelineCache::Find(const PipelineKey& key, KernelLife life) {
+  std::lock_guard lock(mutex_);
+  const auto found = pipelines_.find(key);
+  if (found == pipelines_.end() || found->second.pipeline == nullptr) return nullptr;
+  found->second.OnGet(life, drops_);
+  return found->second.pipeline;
+}
+
 Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
                                                      std::span<const uint32_t> parameters,
                                                      KernelLife life) {
@@ -76,8 +84,7 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Get(const PipelineKey& key,
       auto found = pipelines_.find(key);
       if (found == pipelines_.end()) break;
       Entry& entry = found->second;
-      if (life == KernelLife::kDevice) entry.life = life;
-      entry.got_after = drops_;
+      entry.OnGet(life, drops_);
       if (entry.pipeline != nullptr) return entry.pipeline;
       built_.wait(lock);
     }

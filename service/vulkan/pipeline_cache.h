@@ -51,6 +51,9 @@ class PipelineCache {
   // Tells of those of the calls' pipelines that are not there, before Get() is called for each.
   void Announce(std::span<const KernelCall> calls, const std::atomic<bool>* cancelled) const;
 
+  // nullptr: it is not there, or not yet.
+  std::shared_ptr<Pipeline> Find(const PipelineKey& key, KernelLife life);
+
   // The pipeline of `key`, after its first dispatch: drivers compile then, some of them anew for
   // parameters like `parameters`, those of a call. Another thread's compilation of the same
   // pipeline is waited for.
@@ -86,8 +89,12 @@ class PipelineCache {
   struct Entry {
     std::shared_ptr<Pipeline> pipeline;  // nullptr: being built by the thread that inserted it.
     KernelLife life = KernelLife::kEvaluation;  // The longest that anybody asked for.
-    uint64_t got_after = 0;                     // `drops_` when Get() was last called for it.
+    uint64_t got_after = 0;                     // `drops_` when it was last asked for.
 
+    void OnGet(KernelLife wanted, uint64_t drops) {
+      if (wanted == KernelLife::kDevice) life = wanted;
+      got_after = drops;
+    }
     bool is_idle() const { return pipeline.use_count() == 1; }
   };
 
