@@ -417,5 +417,24 @@ TEST_F(DeviceTest, IdleEvaluationKernels_AreDroppedBySecondCall) {
   EXPECT_TRUE(get(0, KernelLife::kEvaluation));
 }
 
+TEST_F(DeviceTest, IdleEvaluationKernels_ThatAreFound_AreDroppedNoSooner) {
+  PipelineCache& pipelines = device_->impl().pipelines();
+  const auto key = [](uint32_t index) {
+    return PipelineKey{shaders::ShaderId::kFillWords, {index}};
+  };
+  EXPECT_EQ(pipelines.Find(key(0), KernelLife::kEvaluation), nullptr);
+  EXPECT_TRUE(pipelines.Get(key(0), {}, KernelLife::kEvaluation).ok());
+  EXPECT_TRUE(pipelines.Get(key(1), {}, KernelLife::kEvaluation).ok());
+  EXPECT_NE(pipelines.Find(key(1), KernelLife::kDevice), nullptr);
+  for (int i = 0; i < 3; ++i) {
+    device_->DropIdleEvaluationKernels();
+    EXPECT_NE(pipelines.Find(key(0), KernelLife::kEvaluation), nullptr) << i;
+  }
+  device_->DropIdleEvaluationKernels();
+  device_->DropIdleEvaluationKernels();
+  EXPECT_EQ(pipelines.Find(key(0), KernelLife::kEvaluation), nullptr);
+  EXPECT_NE(pipelines.Find(key(1), KernelLife::kEvaluation), nullptr);
+}
+
 }  // namespace
 }  // namespace webnnd::service
