@@ -284,7 +284,11 @@ int Compile(Arguments arguments) {
                         return ValidationError("the adapter is not open ({})", kernel.adapter);
                       },
                       .threads = devices.size(),
-                      .close_devices = [&devices] { for (const auto& one : devices) one->clear(); }};
+                      // Each is held by its hooks, too.
+                      .close_devices =
+                          [&devices] {
+                            for (const auto& one : devices) one->clear();
+                          }};
   hooks.worker.open_devices = [&](const KernelCacheLink& kernels) -> Status {
     for (const WorkerHooks& one : of_each) TRY(one.open_devices(kernels));
     return {};

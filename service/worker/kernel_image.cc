@@ -258,7 +258,7 @@ Status KernelFiles::Pack(const KernelHashes& hashes, int file) const {
   std::deque<SharedLock> locks;
   for (const File& one : files_) {
     if (!locks.emplace_back(one.descriptor.get()).held()) {
-      return InternalError("a driver still writes to a file ({})", one.name);
+      return ErrnoError(fmt::format("locking {}, to which no driver may write any more", one.name));
     }
   }
   std::vector<std::vector<std::byte>> contents;

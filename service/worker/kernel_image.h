@@ -37,7 +37,8 @@ class KernelFiles {
 
   // Adds what an image has beyond these files, which are the beginnings of its own, and returns the
   // hashes of its kernels. Drivers look again into a file that has grown for what they miss. An
-  // error, and nothing is added: it is no whole image, or has other files.
+  // error, and nothing is added: it is no whole image, or has other files. Where there is no room,
+  // a part is added that no index names.
   Result<KernelHashes> Extend(int image) const;
 
  private:
