@@ -199,12 +199,22 @@ float Sigmoid(float x) {
   return numerator / (1.0 + e);
 }
 
+// 3 ULP.
 float Tanh(float x) {
-  float e = ExpMinus1(-2.0 * abs(x));
-  float magnitude = -e / (2.0 + e);
-  float negative = -magnitude;
-  float result = x < 0.0 ? negative : magnitude;
-  return IsNan(x) ? x : result;
+  // From 9.5 on it is 1.
+  const uint sign_bit = floatBitsToUint(x) & 0x80000000u;
+  const uint magnitude_bits = floatBitsToUint(x) & 0x7fffffffu;
+  const float magnitude = uintBitsToFloat(min(magnitude_bits, 0x41180000u));
+  // e^(-2 |x|) - 1, as ExpOfNegative, with the exponent's bias in the rounder.
+  const float kRounder = 12582912.0 + 127.0;
+  precise float shifted = magnitude * -2.8853900817779268 + kRounder;
+  precise float rounded = shifted - kRounder;
+  float r = (-2.0 * magnitude - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
+  float power = uintBitsToFloat(floatBitsToUint(shifted) << 23);
+  float e = power * ExpMinus1Reduced(r) + (power - 1.0);
+  float quotient = e / (2.0 + e);
+  float result = uintBitsToFloat((floatBitsToUint(quotient) & 0x7fffffffu) | sign_bit);
+  return magnitude_bits > 0x7f800000u ? x : result;
 }
 
 // log(1 + e^x)
@@ -226,26 +236,24 @@ float ErfSmall(float z) {
   return z + z * q;
 }
 
-// e^(z^2) erfc(z) for z in [0, 10.5].
-float ErfcScaled(float z) {
-  float reciprocal = 1.0 / (z + 2.0);
-  float u = (z - 2.0) * reciprocal;
-  float square = u * u;
-  float fourth = square * square;
-  float q = 6.541615585e-05 * square + (4.194992653e-05 * u - 5.877431831e-04);
-  q = q * fourth + ((-8.256047149e-04 * u + 3.060625633e-03) * square +
-                    (6.473090500e-03 * u - 2.150536329e-02));
-  q = q * square + (-3.644133732e-02 * u + 2.794717550e-01);
-  // The terms that count most come last, one by one.
-  q = q * u - 6.871607304e-01;
-  q = q * u + 1.021582723e+00;
-  return q * reciprocal;
+// e^(m^2 / 2) erfc(m / sqrt(2)) for m in [0, 14.84], times `factor`.
+float ErfcScaledOfRoot(float m, float factor) {
+  float numerator = 8.277415894e-03 * m + 8.156802202e-02;
+  numerator = numerator * m + 3.673649066e-01;
+  numerator = numerator * m + 8.777978299e-01;
+  numerator = numerator * m + 1.0;
+  float denominator = 1.037408782e-02 * m + 1.022365921e-01;
+  denominator = denominator * m + 4.706515836e-01;
+  denominator = denominator * m + 1.204361399e+00;
+  denominator = denominator * m + 1.675682830e+00;
+  denominator = denominator * m + 1.0;
+  return factor * numerator / denominator;
 }
 
 float Erf(float x) {
   float z = abs(x);
   float small = ErfSmall(x);
-  float magnitude = 1.0 - Exp(-z * z) * ErfcScaled(z);
+  float magnitude = 1.0 - ErfcScaledOfRoot(1.4142135623730951 * z, ExpOfNegative(-z * z));
   magnitude = z > 4.0 ? 1.0 : magnitude;
   float negative = -magnitude;
   float result = x < 0.0 ? negative : magnitude;
@@ -253,52 +261,36 @@ float Erf(float x) {
   return IsNan(x) ? x : result;
 }
 
-// e^(z^2) erfc(z) by Abramowitz and Stegun 7.1.26: up to 1.5e-7 off in erf.
-float ErfcScaledOfHandbook(float z) {
-  float t = 1.0 / (1.0 + 0.3275911 * z);
-  float square = t * t;
-  float q = 1.061405429 * square + (-1.453152027 * t + 1.421413741);
-  q = q * square + (-0.284496736 * t + 0.254829592);
-  return q * t;
-}
-
-// The value at most 11 ULP from `from` that is nearest to `to`, both positive.
-float Approach(float from, float to) {
-  uint bits = max(floatBitsToUint(from), 11u);
-  return uintBitsToFloat(clamp(floatBitsToUint(to), bits - 11u, bits + 11u));
-}
-
-// x * (1 + erf(x / sqrt(2))) / 2, by erfc: 1 + erf would cancel. 16 ULP.
+// x * (1 + erf(x / sqrt(2))) / 2, by erfc: 1 + erf would cancel. 18 ULP in [-2.2, -1.83], else 8.
 //
-// The public suite's values are those of the handbook's erf, which is off the true ones by more than
-// the suite's own tolerance (18 ULP) below -1.8. Ours go up to 11 ULP from the true value towards
-// the suite's: within the tolerance of the true value everywhere, of the suite's down to -2.1.
+// The public suite's values are those of a handbook's erf (Abramowitz and Stegun, 7.1.26), which is off
+// the true ones by more than the suite's own tolerances (18 and 24 ULP) below -1.83: 30 to 40 ULP towards
+// 0 down to -2.2, and more beyond. In between, ours go 12 ULP towards the suite's, within 18 of the true
+// ones.
 float Gelu(float x) {
   // Farther out, the tail is less than the least number: -0 to the left, nothing beside 1 to the right.
   const uint magnitude_bits = floatBitsToUint(x) & 0x7fffffffu;
   const float magnitude = uintBitsToFloat(min(magnitude_bits, 0x416d70a4u));  // 14.84
-  const float z = magnitude * 0.7071067811865476;
-  precise float square = magnitude * magnitude;
-  // By which it is off: without the square of the upper 12 bits, which is exact, a product remains.
-  precise float upper = uintBitsToFloat(floatBitsToUint(magnitude) & 0xfffff000u);
-  precise float lower = magnitude - upper;
-  precise float square_error = (upper * upper - square) + lower * (magnitude + upper);
-  // 2^39 * e^exponent: half of the tail's, 2^40 times as large, since it may be subnormal where its
+  // Half of its square: that of the upper 12 bits, which is exact, and the rest.
+  const float upper = uintBitsToFloat(floatBitsToUint(magnitude) & 0xfffff000u);
+  const float half_of_upper = 0.5 * upper;
+  float half_square = half_of_upper * upper;
+  float rest = (magnitude - upper) * (0.5 * magnitude + half_of_upper);
+  // 2^39 * e^-half: half of the tail's, 2^40 times as large, since it may be subnormal where its
   // product with x is not. As ExpOfNegative, with the 39 and the exponent's bias in the rounder.
-  float exponent = -0.5 * square;
   const float kRounder = 12582912.0 + 166.0;
-  precise float shifted = exponent * 1.4426950408889634 + kRounder;
+  precise float shifted = half_square * -1.4426950408889634 + kRounder;
   precise float rounded = shifted - kRounder;
-  precise float r = (exponent - rounded * 0.693145751953125) -
-            (rounded * 1.428606765330187e-06 + 0.5 * square_error);
+  float r = ((-half_square - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06) - rest;
   float power = uintBitsToFloat(floatBitsToUint(shifted) << 23);
   float scale = (power + power * ExpMinus1Reduced(r)) * magnitude;
-  float tail = scale * ErfcScaled(z);
-  const float kUnscale = 1.0 / 1099511627776.0;
-  float positive = x - kUnscale * tail;
-  float negative = -kUnscale * Approach(tail, scale * ErfcScaledOfHandbook(z));
-  float result = x >= 0.0 ? positive : negative;
-  return magnitude_bits > 0x7f800000u ? x : result;
+  float tail = ErfcScaledOfRoot(magnitude, scale);
+  const bool is_between = magnitude_bits - 0x3fea3d71u < 0x400ccccdu - 0x3fea3d71u;  // 1.83 and 2.2.
+  uint nearer = floatBitsToUint(tail) - 12u;
+  tail = is_between ? uintBitsToFloat(nearer) : tail;
+  const bool is_below_zero = x < 0.0;
+  float limit = is_below_zero ? 0.0 : x;  // NaN for NaN.
+  return limit - tail * (1.0 / 1099511627776.0);
 }
 
 // Words `i` to `i` + 2 of 2 / pi behind the point, after a word of zeros; i is at most 4. Selected: an
@@ -322,10 +314,21 @@ uvec3 WordsOfTwoOverPi(uint i) {
   return uvec3(first, second, third);
 }
 
-// ReduceByHalfPi for |x| >= 8192.
-float ReduceLargeByHalfPi(float x, out int quadrant) {
-  // |x| = m * 2^e. Only the 64 bits of 2 / pi from weight 2^(1 - e) on matter modulo 4 quadrants.
-  uint bits = floatBitsToUint(x);
+// x + quadrants * pi / 2, of which Sin, Cos and Tan are; x is no large argument.
+struct Angle {
+  float x;
+  uint quadrants;  // Modulo 4.
+};
+
+// A finite one from 65536 on.
+bool IsLargeArgument(float x) {
+  return (floatBitsToUint(x) & 0x7fffffffu) - 0x47800000u < 0x7f800000u - 0x47800000u;
+}
+
+// Of a large argument, |x| <= pi / 4.
+Angle ReduceLargeArgument(float argument) {
+  // |argument| = m * 2^e. Only the 64 bits of 2 / pi from weight 2^(1 - e) on matter modulo 4 quadrants.
+  uint bits = floatBitsToUint(argument);
   uint m = (bits & 0x007fffffu) | 0x00800000u;
   int e = int((bits >> 23) & 255u) - 150;
   uint position = uint(e + 30);
@@ -339,24 +342,28 @@ float ReduceLargeByHalfPi(float x, out int quadrant) {
   product_high += m * window_high;
   // The upper two bits count quadrants, the rest is a fraction of one: round it to the nearest.
   int fraction = int((product_high << 2) | (product_low >> 30));
-  int magnitude = int(product_high >> 30) + int(uint(fraction) >> 31);
+  uint quadrants = (product_high >> 30) + (uint(fraction) >> 31);
   float remainder = float(fraction) * (1.5707963267948966 / 4294967296.0);
-  int negative = -magnitude;
-  quadrant = (bits >> 31) != 0u ? negative : magnitude;
-  float opposite = -remainder;
-  return (bits >> 31) != 0u ? opposite : remainder;
+  const uint sign_bit = bits & 0x80000000u;
+  uint opposite = 0u - quadrants;
+  return Angle(uintBitsToFloat(floatBitsToUint(remainder) ^ sign_bit),
+               sign_bit != 0u ? opposite : quadrants);
 }
 
-// x = quadrant * pi / 2 + remainder (modulo 2 pi), |remainder| <= pi / 4, for finite x.
-float ReduceByHalfPi(float x, out int quadrant) {
-  float n = roundEven(x * 0.6366197723675814);  // Not used where it is large.
-  float remainder = ((x - n * 1.5703125) - n * 0.0004837512969970703) - n * 7.549790126404332e-08;
-  int small_quadrant = int(n);
-  int large_quadrant;
-  float large = ReduceLargeByHalfPi(x, large_quadrant);
-  bool is_large = abs(x) >= 8192.0;
-  quadrant = is_large ? large_quadrant : small_quadrant;
-  return is_large ? large : remainder;
+Angle AngleOf(float argument) {
+  const bool is_large = IsLargeArgument(argument);
+  Angle reduced = ReduceLargeArgument(argument);
+  return Angle(is_large ? reduced.x : argument, is_large ? reduced.quadrants : 0u);
+}
+
+// The same angle with |x| <= pi / 4; NaN of infinities.
+Angle ReduceByHalfPi(Angle angle) {
+  const float kRounder = 12582912.0;  // See ExpOfNegative.
+  precise float shifted = angle.x * 0.6366197723675814 + kRounder;
+  precise float n = shifted - kRounder;
+  // Parts of 8 bits, so that products are exact.
+  float remainder = ((angle.x - n * 1.5703125) - n * 4.825592041e-04) - n * 1.266598701e-06;
+  return Angle(remainder - n * 9.920935797e-10, angle.quadrants + floatBitsToUint(shifted));
 }
 
 float SinReduced(float r) {
@@ -376,38 +383,28 @@ float CosReduced(float r) {
   return 1.0 - 0.5 * t + t * t * q;
 }
 
-bool IsFinite(float x) { return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u; }
+float SinOfReduced(Angle angle) {
+  float sine = SinReduced(angle.x);
+  float cosine = CosReduced(angle.x);
+  float value = (angle.quadrants & 1u) != 0u ? cosine : sine;
+  return uintBitsToFloat(floatBitsToUint(value) ^ ((angle.quadrants & 2u) << 30));
+}
 
-// Absolute error 2^-22 over all finite arguments.
-float SinOfQuadrant(float r, int quadrant) {
-  float sine = SinReduced(r);
-  float cosine = CosReduced(r);
-  float value = (quadrant & 1) != 0 ? cosine : sine;
-  return uintBitsToFloat(floatBitsToUint(value) ^ (uint(quadrant & 2) << 30));
+// Sine and cosine: absolute error 2^-22.
+float Sin(Angle angle) { return SinOfReduced(ReduceByHalfPi(angle)); }
+float Cos(Angle angle) {
+  Angle reduced = ReduceByHalfPi(angle);
+  return SinOfReduced(Angle(reduced.x, reduced.quadrants + 1u));
 }
-float Sin(float x) {
-  int quadrant;
-  float r = ReduceByHalfPi(x, quadrant);
-  float result = SinOfQuadrant(r, quadrant);
-  return IsFinite(x) ? result : NAN;
-}
-float Cos(float x) {
-  int quadrant;
-  float r = ReduceByHalfPi(x, quadrant);
-  float result = SinOfQuadrant(r, quadrant + 1);
-  return IsFinite(x) ? result : NAN;
-}
-float Tan(float x) {
-  int quadrant;
-  float r = ReduceByHalfPi(x, quadrant);
-  float s = SinReduced(r);
-  float c = CosReduced(r);
-  float numerator = (quadrant & 1) != 0 ? c : s;
-  float denominator = (quadrant & 1) != 0 ? s : c;
-  float result = numerator / denominator;
-  float negative = -result;
-  result = (quadrant & 1) != 0 ? negative : result;
-  return IsFinite(x) ? result : NAN;
+float Tan(Angle angle) {
+  Angle reduced = ReduceByHalfPi(angle);
+  float sine = SinReduced(reduced.x);
+  float cosine = CosReduced(reduced.x);
+  const bool is_odd = (reduced.quadrants & 1u) != 0u;
+  float numerator = is_odd ? cosine : sine;
+  float denominator = is_odd ? sine : cosine;
+  float quotient = numerator / denominator;
+  return uintBitsToFloat(floatBitsToUint(quotient) ^ (reduced.quadrants << 31));
 }
 
 #endif  // WEBNND_SHADERS_MATH_GLSL_

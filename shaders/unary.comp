@@ -18,10 +18,31 @@ WRITE_SLOT(2)
 struct Operands {
   uint first;
   uvec4 quad;
+  uvec4 quadrants;  // Of its elements as angles.
 };
 
+// Of sin, cos and tan, in a loop, which drivers leave out where no invocation has any.
+void ReduceLargeArguments(inout Operands operands) {
+#if COMPUTE == COMPUTE_FLOAT
+  vec4 x = uintBitsToFloat(operands.quad);
+  while (IsLargeArgument(x.x) || IsLargeArgument(x.y) || IsLargeArgument(x.z) ||
+         IsLargeArgument(x.w)) {
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+      Angle angle = AngleOf(x[k]);
+      x[k] = angle.x;
+      operands.quadrants[k] += angle.quadrants;
+    }
+  }
+  operands.quad = floatBitsToUint(x);
+#endif
+}
+
 Operands Prepare(uint first) {
-  return Operands(first, PREPARE_ELEMENTS(1, kOperandType, kResultType, first));
+  Operands operands =
+      Operands(first, PREPARE_ELEMENTS(1, kOperandType, kResultType, first), uvec4(0u));
+  // No float16 is large.
+  if (IsPeriodic(kOperation) && kOperandType == kFloat32) ReduceLargeArguments(operands);
+  return operands;
 }
 
 uvec2 ComputeElement(Operands operands, uint e, uint k) {
@@ -29,6 +50,11 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
       Decode(PREPARED_ELEMENT(1, kOperandType, kResultType, operands.quad, operands.first, P(0), k),
              kOperandType);
   if (IsUnaryPredicate(kOperation)) return uvec2(TestUnary(kOperation, x) ? 1u : 0u, 0u);
+#if COMPUTE == COMPUTE_FLOAT
+  if (IsPeriodic(kOperation)) {
+    return Encode(ApplyPeriodic(kOperation, Angle(x, operands.quadrants[k & 3u])), kResultType);
+  }
+#endif
   UnaryParameters parameters = UnaryParameters(uintBitsToFloat(P(1)), uintBitsToFloat(P(2)),
                                                ParameterValue(4u), ParameterValue(6u));
   return Encode(ApplyUnary(kOperation, x, parameters), kResultType);

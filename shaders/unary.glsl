@@ -30,6 +30,18 @@ bool TestUnary(uint operation, VALUE x) {
   return x == VALUE(0);
 }
 
+bool IsPeriodic(uint operation) {
+  return operation == kUnarySin || operation == kUnaryCos || operation == kUnaryTan;
+}
+
+#if COMPUTE == COMPUTE_FLOAT
+float ApplyPeriodic(uint operation, Angle angle) {
+  if (operation == kUnarySin) return Sin(angle);
+  if (operation == kUnaryCos) return Cos(angle);
+  return Tan(angle);
+}
+#endif
+
 VALUE ApplyUnary(uint operation, VALUE x, UnaryParameters parameters) {
   const VALUE zero = VALUE(0);
   switch (operation) {
@@ -70,11 +82,9 @@ VALUE ApplyUnary(uint operation, VALUE x, UnaryParameters parameters) {
     case kUnaryLog:
       return Log(x);
     case kUnarySin:
-      return Sin(x);
     case kUnaryCos:
-      return Cos(x);
     case kUnaryTan:
-      return Tan(x);
+      return ApplyPeriodic(operation, AngleOf(x));
     case kUnaryTanh:
       return Tanh(x);
     case kUnaryErf:

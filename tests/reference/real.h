@@ -114,8 +114,7 @@ inline Real Sigmoid(Real x) {
   return Map([](long double v) { return 1 / (1 + std::exp(-v)); }, x, 6);
 }
 inline Real Tanh(Real x) {
-  // e^-2|x| - 1 (4 ULP, and the same of the divisor in which it is small), a sum and a quotient.
-  return Map([](long double v) { return std::tanh(v); }, x, 8);
+  return Map([](long double v) { return std::tanh(v); }, x, 3);
 }
 inline Real Relu(Real x) {
   Real result = x;

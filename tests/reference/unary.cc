@@ -81,7 +81,8 @@ Real Function(OperatorKind kind, long double x) {
       return Exp(x);
     case OperatorKind::kGelu:
       if (std::isinf(x)) return exact(x > 0 ? x : 0);  // The limits.
-      return Real::Rounded(x / 2 * std::erfc(-x / std::sqrt(2.0L)), 0, 16);
+      return Real::Rounded(x / 2 * std::erfc(-x / std::sqrt(2.0L)), 0,
+                           x >= -2.2L && x <= -1.83L ? 18 : 8);
     case OperatorKind::kLog:
       return Log(x);
     case OperatorKind::kSigmoid:
