@@ -105,68 +105,67 @@ float LogOnePlus(float x) {
   return Log(u);
 }
 
-// The error of the sum, or of the product, as a second float. Of the summands, a is 0 or the greater.
-float SumError(float a, float b, float sum) {
-  precise float b_part = sum - a;
-  precise float error = b - b_part;
-  return error;
-}
-float ProductError(float a, float b, float product) {
-  // The upper 12 bits of each factor, so that the partial products that cancel are exact.
-  precise float a_high = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);
-  precise float b_high = uintBitsToFloat(floatBitsToUint(b) & 0xfffff000u);
-  precise float a_low = a - a_high;
-  precise float b_low = b - b_high;
-  precise float error = ((a_high * b_high - product) + a_high * b_low) + a_low * b;
-  return error;
-}
+// The upper 12 bits of a float, whose products with those of others are exact.
+float UpperOf(float x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 
 bool IsInteger(float y) { return roundEven(y) == y; }
 
-// x^y for x that is positive, 0 or infinite: log(x) in two floats, because its error is multiplied by
-// y log(x). NaN for NaN in y, and where IEEE 754's pow has 1 for NaN alone.
+// x^y for x that is positive, 0 or infinite: the binary logarithm of x in two floats, of which the
+// upper has 12 bits, because its error is multiplied by y log(x). NaN for NaN in y, and where IEEE
+// 754's pow has 1 for NaN alone.
 float PowPositive(float x, float y) {
   int exponent;
   float m = SplitExponent(x, exponent);
   float e = float(exponent);
+  // log2(m) = 2 / ln(2) * atanh(f / (2 + f)), whose first term is in two parts.
   precise float f = m - 1.0;
   float s = f / (2.0 + f);
-  // What f - s (2 + f) is: the first difference is exact, and so is the second.
-  precise float product = s * f;
-  precise float remainder = ((f - 2.0 * s) - product) - ProductError(s, f, product);
-  float twice_s_low = remainder - remainder * s;  // 2 / (2 + f) is 1 - s.
-  precise float e_high = e * 0.693145751953125;
-  precise float high = e_high + 2.0 * s;
-  float low = SumError(e_high, 2.0 * s, high) + twice_s_low + AtanhTail(s, s * s) +
-              e * 1.428606765330187e-06;
-  // The lower part may be 1% of the logarithm; less than its last place is left of it, so that what
-  // it adds to the exponent does not leave the range of ExpMinus1Reduced.
-  precise float log_sum = high + low;
-  precise float log_low = low - (log_sum - high);
-  // Beyond the range of SplitExponent; so z is infinite, or y is 0.
+  float upper_s = UpperOf(s);
+  float upper_f = UpperOf(f);
+  precise float lower_f = f - upper_f;
+  // What upper_s lacks: the first difference is exact. 1 / (2 + f) is half of 1 - s.
+  precise float remainder = ((f - 2.0 * upper_s) - upper_s * upper_f) - upper_s * lower_f;
+  float lower_s = remainder * (0.5 - 0.5 * s);
+  precise float error_of_s = (upper_s - s) + lower_s;
+  float square = s * s;
+  float cube = s * square;
+  float q = (3.365946613e-01 * square + 4.119010125e-01) * (square * square) +
+            (5.770797764e-01 * square + 9.617966922e-01);
+  precise float m_log = upper_s * 2.884765625;
+  float rest = cube * q + ((lower_s + square * error_of_s) * 2.885390082 + upper_s * 6.244567779e-04);
+  precise float log_upper = UpperOf(e + (s * 2.885390082 + cube * q));
+  precise float log_lower = ((e - log_upper) + m_log) + rest;
+  float upper_y = UpperOf(y);
+  precise float lower_y = y - upper_y;
+  precise float product = upper_y * log_upper;
+  float product_rest = lower_y * log_upper + y * log_lower;
+  // 2^product by a power of 2 that no float may hold: two factors, with both their biases in the
+  // rounder (see ExpOfNegative).
+  const float kRounder = 12582912.0 + 254.0;
+  precise float shifted = product + kRounder;
+  precise float rounded = shifted - kRounder;
+  precise float fraction = product - rounded;
+  float r = fraction + product_rest;
+  float r_square = r * r;
+  float power = 1.534581089e-04 * r_square + (1.340820273e-03 * r + 9.618533905e-03);
+  power = power * r_square + (5.550308655e-02 * r + 2.402264652e-01);
+  power = power * r_square + (6.931472136e-01 * r + 1.0);
+  const uint both = floatBitsToUint(shifted);
+  const uint half_of_both = both >> 1;
+  float result = power * uintBitsToFloat(half_of_both << 23) *
+                 uintBitsToFloat((both - half_of_both) << 23);
+  // Where the factors may be anything. Infinity and 0 are beyond the range of SplitExponent.
   const float infinite = INFINITY;
   const bool is_infinite = x == infinite;
   const bool is_zero = x == 0.0;
-  float log_high = is_infinite ? infinite : log_sum;
-  log_high = is_zero ? -infinite : log_high;
-  precise float z = y * log_high;
-  float z_low = ProductError(y, log_high, z) + y * log_low;
-  // As ExpOfNegative, times a power of 2 that no float may hold: two factors, with both their biases in
-  // the rounder.
-  const float kRounder = 12582912.0 + 254.0;
-  precise float shifted = z * 1.4426950408889634 + kRounder;
-  precise float rounded = shifted - kRounder;
-  float r = ((z - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06) + z_low;
-  const uint both = floatBitsToUint(shifted);
-  const uint half_of_both = both >> 1;
-  float result = (1.0 + ExpMinus1Reduced(r)) * uintBitsToFloat(half_of_both << 23) *
-                 uintBitsToFloat((both - half_of_both) << 23);
-  // Where the factors may be anything.
-  result = z > 97.5 ? infinite : result;
-  return z < -111.0 ? 0.0 : result;
+  float log_all = is_infinite ? infinite : log_upper;
+  log_all = is_zero ? -infinite : log_all;
+  float z = y * log_all;
+  result = z > 129.0 ? infinite : result;
+  return z < -151.0 ? 0.0 : result;
 }
 
-// As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 4 ULP.
+// As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 3 ULP.
 float Pow(float x, float y) {
   const uint x_bits = floatBitsToUint(x);
   const float magnitude = abs(x);

@@ -60,7 +60,7 @@ Real OfFloats(OperatorKind kind, long double a, long double b) {
       return -Greater(-a, -b);
     case OperatorKind::kPow:
       // shaders/math.glsl.
-      return Real::Rounded(std::pow(a, b), 0, 4);
+      return Real::Rounded(std::pow(a, b), 0, 3);
     case OperatorKind::kPrelu:
       return a < 0 ? Real(a) * Real(b) : Real(a);
     default:
