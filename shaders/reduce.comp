@@ -5,8 +5,9 @@
 // Specialisation constants: 1 operation (operations.inc), 2 data type of the operand, 3 whether a
 // workgroup shares one element of the result, 4 data type of the result, 5 rank of the reduced
 // dimensions (0: parameter 3), 6 for 32-bit types, whether (1) parameter 1 counts quads of the
-// operand, which follow each other, or (2) an invocation computes a quad of the result, whose
-// elements are quads in the operand too.
+// operand, which follow each other, or (2) an invocation computes quads of the result, whose
+// elements are quads in the operand too; 7 how many, 1 to 4, that follow each other (see
+// cumulative_sum.comp).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -22,6 +23,8 @@ layout(constant_id = 3) const uint kByWorkgroup = 0u;
 layout(constant_id = 4) const uint kResultType = 0u;
 layout(constant_id = 5) const uint kReducedRank = 0u;
 layout(constant_id = 6) const uint kQuads = 0u;
+layout(constant_id = 7) const uint kFours = 1u;
+const uint kFoursMax = 4u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -131,55 +134,71 @@ VALUE Accumulate(uint operation, uint base, uint count, uint first, uint step, V
 }
 
 #if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
-struct Four {
-  VALUE of[4];
+// Of kFours quads.
+struct Fours {
+  VALUE of[kFoursMax][4];
 };
+#define FOR_EACH_OF_FOURS(q, i)                                     \
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) if (q < kFours) \
+      [[unroll]] for (uint i = 0u; i < 4u; ++i)
 
-// Accumulate for elements base to base + 3 and those that belong to them.
-Four AccumulateFour(uint operation, uint base, uint count, Four shifts) {
+Fours SetAll(VALUE value) {
+  Fours fours;
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) fours.of[q][i] = value;
+  }
+  return fours;
+}
+
+// Accumulate for the elements from base on and those that belong to them.
+Fours AccumulateFours(uint operation, uint base, uint count, Fours shifts) {
   uint dimensions = 1u + 2u * P(2);
   uint rank = P(3);
-  Four total;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) total.of[i] = Identity(operation);
+  Fours total = SetAll(Identity(operation));
   for (uint start = 0u; start < count; start += kBlock) {
-    Four block;
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) block.of[i] = Identity(operation);
+    Fours block = SetAll(Identity(operation));
     uint end = min(start + kBlock, count);
     LONG_LOOP(r, start, end, 1u) {
       uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
-      uvec4 quad = LOAD_QUAD(1, from >> 2);
-      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-        VALUE x = Decode(uvec2(quad[i], 0u), kType);
-        block.of[i] = Combine(operation, block.of[i], Map(operation, x, shifts.of[i]));
+      uvec4 quads[kFoursMax];
+      [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+        if (q < kFours) quads[q] = LOAD_QUAD(1, (from >> 2) + q);
+      }
+      FOR_EACH_OF_FOURS(q, i) {
+        VALUE x = Decode(uvec2(quads[q][i], 0u), kType);
+        block.of[q][i] = Combine(operation, block.of[q][i], Map(operation, x, shifts.of[q][i]));
       }
     }
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      total.of[i] = Combine(operation, total.of[i], block.of[i]);
+    FOR_EACH_OF_FOURS(q, i) {
+      total.of[q][i] = Combine(operation, total.of[q][i], block.of[q][i]);
     }
   }
   return total;
 }
 
-void ComputeQuads() {
+void ComputeFours() {
   uint count = P(1);
-  GRID_STRIDE_LOOP(quad, P(0) >> 2) {
-    uint base = StridedOffsets(4u * quad, 1u, P(2)).x;
-    Four shifts;
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) shifts.of[i] = VALUE(0);
+  GRID_STRIDE_LOOP(fours, P(0) / (4u * kFours)) {
+    uint base = StridedOffsets(4u * kFours * fours, 1u, P(2)).x;
+    Fours shifts = SetAll(VALUE(0));
 #if COMPUTE == COMPUTE_FLOAT
     if (kOperation == kReduceLogSumExp) {
-      shifts = AccumulateFour(kReduceMax, base, count, shifts);
-      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-        if (IsInfinite(shifts.of[i])) shifts.of[i] = 0.0;
+      shifts = AccumulateFours(kReduceMax, base, count, shifts);
+      FOR_EACH_OF_FOURS(q, i) {
+        if (IsInfinite(shifts.of[q][i])) shifts.of[q][i] = 0.0;
       }
     }
 #endif
-    Four totals = AccumulateFour(kOperation, base, count, shifts);
-    uvec4 bits;
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      bits[i] = Encode(Finish(totals.of[i], count, shifts.of[i]), kResultType).x;
+    Fours totals = AccumulateFours(kOperation, base, count, shifts);
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) {
+        uvec4 bits;
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+          bits[i] = Encode(Finish(totals.of[q][i], count, shifts.of[q][i]), kResultType).x;
+        }
+        STORE_QUAD(2, kFours * fours + q, bits)
+      }
     }
-    STORE_QUAD(2, quad, bits)
   }
 }
 #endif
@@ -208,7 +227,7 @@ uvec2 ComputeElement(uint e) {
 void main() {
   if (kQuads == kAcross) {
 #if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
-    ComputeQuads();
+    ComputeFours();
 #endif
   } else if (kByWorkgroup != 0u) {
     STORE_ELEMENTS_BY_WORKGROUP(2, kResultType, P(0), ComputeElement);

@@ -95,11 +95,12 @@ bool LiesInFours(const AxisView& view) {
 
 // Fours of neighbouring rows that an invocation takes of rows that are interleaved, `inner` of
 // them: several, if there are enough for all invocations.
-uint32_t FoursOfRows(const AxisView& view) {
+uint32_t FoursOfRows(uint32_t inner, uint64_t rows) {
   constexpr uint32_t kFours = 4;
   constexpr uint32_t kRowsMin = 1024;
-  return view.inner % (4 * kFours) == 0 && view.rows >= kRowsMin ? kFours : 1;
+  return inner % (4 * kFours) == 0 && rows >= kRowsMin ? kFours : 1;
 }
+uint32_t FoursOfRows(const AxisView& view) { return FoursOfRows(view.inner, view.rows); }
 
 // A call of a kernel of shaders/rows.glsl; its specialisation is up to the caller.
 LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view, bool shares_row) {
@@ -170,18 +171,21 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
   const ReduceQuads quads = QuadsOf(reduction, input.data_type(), shares_row);
   if (quads == ReduceQuads::kAlongRow) length /= 4;
+  const uint32_t fours =
+      quads == ReduceQuads::kAcross ? FoursOfRows(reduction.kept.back().size, outputs) : 1;
   call.specialization = {static_cast<uint32_t>(reduction.operation),
                          static_cast<uint32_t>(input.data_type()),
                          shares_row,
                          static_cast<uint32_t>(result.data_type()),
                          RankConstant(reduction.reduced),
-                         static_cast<uint32_t>(quads)};
+                         static_cast<uint32_t>(quads),
+                         fours};
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
                      static_cast<uint32_t>(reduction.reduced.size())};
   AppendDimensions(reduction.kept, call.parameters);
   AppendDimensions(reduction.reduced, call.parameters);
-  SetRows(call, quads == ReduceQuads::kAcross ? StoreQuads(result) : StoreUnits(result),
+  SetRows(call, quads == ReduceQuads::kAcross ? StoreQuads(result) / fours : StoreUnits(result),
           shares_row);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));

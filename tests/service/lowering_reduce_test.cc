@@ -158,6 +158,24 @@ TEST(LowerReduce, RowsOfQuads_MatchReference) {
   }
 }
 
+// So many results beside each other that an invocation takes four quads, and one that is no quad of
+// quads; the loop over blocks takes one turn and two.
+TEST(LowerReduce, RowsOfFourQuads_MatchReference) {
+  for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    for (uint32_t inner : {512u, 516u}) {
+      for (uint32_t axis : {5u, 70u}) {
+        const HostTensor input = RandomTensor(type, {axis, 2, inner}, inner + axis);
+        ExpectReduces(OperatorKind::kReduceL1, input, {{0}});
+        ExpectReduces(OperatorKind::kReduceMax, RandomTensor(type, {2, axis, inner}, axis), {{1}});
+      }
+    }
+  }
+  for (OperatorKind kind :
+       {OperatorKind::kReduceLogSumExp, OperatorKind::kReduceMean, OperatorKind::kReduceL2}) {
+    ExpectReduces(kind, RandomTensor(kFloat, {9, 1024}, 5), {{0}});
+  }
+}
+
 TEST(LowerReduce, EveryFloatOperation_MatchesReference) {
   Sample sample(3);
   const auto expect = [&](OperatorKind kind, const HostTensor& input, const Axes& axes,
