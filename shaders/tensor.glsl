@@ -48,9 +48,17 @@ uint StretchOfWorkgroup(uint count) {
                (gl_WorkGroupSize.x * gl_NumWorkGroups.x);
   return turns * gl_WorkGroupSize.x;
 }
-// The same where a workgroup shares one unit of work.
-#define WORKGROUP_STRIDE_LOOP(row, count) \
-  for (uint row = gl_WorkGroupID.x; row < (count); row += gl_NumWorkGroups.x)
+// The same where a workgroup shares one unit of work: rows that follow each other, which a processor
+// sees coming.
+#define WORKGROUP_STRIDE_LOOP(row, count)                                                   \
+  for (uint row = StartOfWorkgroup(gl_WorkGroupID.x, count),                                \
+            row##End = StartOfWorkgroup(gl_WorkGroupID.x + 1u, count);                      \
+       row < row##End; ++row)
+// Stretches differ by one unit at most.
+uint StartOfWorkgroup(uint workgroup, uint count) {
+  uint each = count / gl_NumWorkGroups.x;
+  return workgroup * each + min(workgroup, count - each * gl_NumWorkGroups.x);
+}
 
 // Where a loop begins whose end parameters alone decide, so that drivers do not compile it anew for
 // each of its lengths: grids have one dimension.
