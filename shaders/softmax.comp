@@ -4,12 +4,12 @@
 // are computed at once: four neighbours of a row that lies in one piece, where rows are shared, else
 // of four neighbouring rows, 4 how many such fours of rows an invocation takes, 1 to 4 (see
 // cumulative_sum.comp), 5 which part of the work the call does. Where rows are interleaved and too long
-// for caches, one call finds what scales each row and another goes over the elements as they lie: slot 2
-// of the former and slot 3 of the latter have two fours of float32 for each four of rows, the greatest
-// elements and what exp(x - max) is multiplied by.
+// for caches, one call finds what scales each row and another goes over the elements as they lie, a few
+// of each row at a time: slot 2 of the former and slot 3 of the latter have two fours of float32 for each
+// four of rows, the greatest elements and what exp(x - max) is multiplied by.
 //
-// Parameters besides: in uvec4 2 {size of the axis, as divisor}; in uvec4 3 {fours behind the axis, as
-// divisor}.
+// Parameters besides: in uvec4 2 {parts of kSharesOfRow of a row, as divisor}; in uvec4 3 {fours behind
+// the axis, as divisor}.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -27,6 +27,7 @@ const uint kFoursMax = 4u;
 const uint kWhole = 0u;
 const uint kFactors = 1u;  // Of fours of rows.
 const uint kShares = 2u;
+const uint kSharesOfRow = 8u;  // kSharesOfRow of service/passes/lower_reduce.cc.
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -108,7 +109,8 @@ struct Sums {
 };
 
 // Adds `count` fours, at most kFoursAtOnce, from `first` on, `stride` apart: to each other before to the
-// sum, which is rounded less often so. NaN comes in by the sum alone.
+// sum, which is rounded less often so. Fours of one row have one maximum, so that one factor corrects
+// their sums. NaN comes in by the sum alone.
 #define ADD_FOURS(sums, count, first, stride)                                                     \
   {                                                                                               \
     vec4 x_[kFoursAtOnce];                                                                        \
@@ -117,12 +119,29 @@ struct Sums {
       x_[k_] = LoadFours1(kType, (first) + k_ * (stride));                                        \
       greatest_ = mix(greatest_, x_[k_], greaterThan(x_[k_], greatest_));                         \
     }                                                                                             \
+    if (kByWorkgroup != 0u) greatest_ = vec4(MaxOfFour(greatest_));                               \
     vec4 added_ = ExpOfNegatives(x_[0] - greatest_);                                              \
     [[unroll]] for (uint k_ = 1u; k_ < (count); ++k_) {                                           \
       added_ += ExpOfNegatives(x_[k_] - greatest_);                                               \
     }                                                                                             \
     sums.sum = sums.sum * ExpOfNegatives(sums.greatest - greatest_) + added_;                     \
     sums.greatest = greatest_;                                                                    \
+  }
+
+// Writes the shares of `count` fours, at most kFoursAtOnce, once 1 / sum is in place of the sum. Loads
+// and arithmetic of all come before the stores, which keep a processor from seeing what comes after.
+#define STORE_SHARES(sums, count, first, stride)                                                  \
+  {                                                                                               \
+    vec4 x_[kFoursAtOnce];                                                                        \
+    [[unroll]] for (uint k_ = 0u; k_ < (count); ++k_) {                                           \
+      x_[k_] = LoadFours1(kType, (first) + k_ * (stride));                                        \
+    }                                                                                             \
+    [[unroll]] for (uint k_ = 0u; k_ < (count); ++k_) {                                           \
+      x_[k_] = ExpOfNegatives(x_[k_] - sums.greatest) * sums.sum;                                 \
+    }                                                                                             \
+    [[unroll]] for (uint k_ = 0u; k_ < (count); ++k_) {                                           \
+      STORE_FOURS(2, kType, (first) + k_ * (stride), x_[k_])                                      \
+    }                                                                                             \
   }
 
 // `count` fours from number `base` on, `stride` apart, of which this invocation has every `step`th
@@ -157,29 +176,35 @@ void ComputeFours(uint base, uint count, uint stride, uint first, uint step, uin
     }
     return;
   }
-#define SCALE(k)                                                                                  \
-  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {                                              \
-    if (q < kFours) {                                                                             \
-      uint four = base + q + (k) * stride;                                                        \
-      vec4 x = LoadFours1(kType, four);                                                           \
-      vec4 shares = ExpOfNegatives(x - sums[q].greatest) * sums[q].sum;                           \
-      STORE_FOURS(2, kType, four, shares)                                                         \
-    }                                                                                             \
+  k = first;
+  for (; k + (kFoursAtOnce - 1u) * step < count; k += kFoursAtOnce * step) {
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) STORE_SHARES(sums[q], kFoursAtOnce, base + q + k * stride, step * stride)
+    }
   }
-  FOURS_LOOP(first, count, step, SCALE)
-#undef SCALE
+  for (; k < count; k += step) {
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+      if (q < kFours) STORE_SHARES(sums[q], 1u, base + q + k * stride, 0u)
+    }
+  }
 }
 
 void ComputeShares() {
-  uvec3 axis = P4(2).xyz;
+  uvec3 parts = P4(2).xyz;
   uvec3 fours = P4(3).xyz;
-  GRID_STRIDE_LOOP(i, P(0) / 4u * P(1)) {
+  GRID_STRIDE_LOOP(i, P(0) / 4u * parts.x) {
     uint line = Divide(i, fours);
-    uint factors = Divide(line, axis) * fours.x + i - line * fours.x;
-    vec4 x = LoadFours1(kType, i);
-    vec4 greatest = LoadFours3(kFloat32, 2u * factors);
-    vec4 scale = LoadFours3(kFloat32, 2u * factors + 1u);
-    STORE_FOURS(2, kType, i, ExpOfNegatives(x - greatest) * scale)
+    uint outer = Divide(line, parts);
+    uint in_line = i - line * fours.x;
+    uint factors = outer * fours.x + in_line;
+    Sums sums = Sums(LoadFours3(kFloat32, 2u * factors), LoadFours3(kFloat32, 2u * factors + 1u));
+    uint base = outer * P(1) * fours.x + in_line;
+    uint k = (line - outer * parts.x) * kSharesOfRow;
+    uint end = min(k + kSharesOfRow, P(1));
+    for (; k + kFoursAtOnce <= end; k += kFoursAtOnce) {
+      STORE_SHARES(sums, kFoursAtOnce, base + k * fours.x, fours.x)
+    }
+    for (; k < end; ++k) STORE_SHARES(sums, 1u, base + k * fours.x, 0u)
   }
 }
 

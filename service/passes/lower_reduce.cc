@@ -327,6 +327,9 @@ bool GoesOverElements(const AxisView& view, bool by_four) {
   return by_four && view.inner > 1 && view.axis >= kAxisMin;
 }
 
+// Elements of a row for which an invocation loads once what scales them (shaders/softmax.comp).
+constexpr uint32_t kSharesOfRow = 8;
+
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::SoftmaxAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -337,7 +340,8 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
   // The module declares all slots, so something must be bound there.
   call.buffers.push_back(call.buffers[0]);
-  AppendDivisor(view.axis, call.parameters);
+  const uint32_t parts = DivideRoundingUp(view.axis, kSharesOfRow);
+  AppendDivisor(parts, call.parameters);
   AppendDivisor(std::max(view.inner / 4, 1u), call.parameters);
   const bool by_four =
       view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && TakesFoursOfRows(view);
@@ -358,7 +362,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
     specialize(SoftmaxPart::kShares);
     call.buffers[1] = result;
     call.buffers[2] = {factors, false};
-    call.invocations = uint64_t{view.rows} / 4 * view.axis;
+    call.invocations = uint64_t{view.rows} / 4 * parts;
   }
   builder.AddCall(std::move(call));
   return {};

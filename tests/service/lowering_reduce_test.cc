@@ -608,6 +608,8 @@ TEST(LowerSoftmax, FourAtOnce_MatchesReference) {
     for (uint32_t length : {32u, 36u, 128u, 300u, 2052u}) {
       expect(RandomTensor(type, {3, length}, length), 1);
     }
+    // Workgroups with different numbers of rows.
+    expect(RandomTensor(type, {21, 64}, 43), 1);
     for (uint32_t length : {1u, 3u, 4u, 9u, 33u}) {
       expect(RandomTensor(type, {2, length, 1028}, length), 1);
       expect(RandomTensor(type, {2, length, 1040}, length), 1);
