@@ -189,12 +189,16 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
     const StridedDimension& dimension = copy.dimensions[d];
     blocks.push_back({dimension.size, {quads(dimension.strides[0]), quads(result_strides[d])}});
   }
-  // So few rows of the source together that each line of both sides is used in
-  // full at once.
+  // So few rows of the source together that each line of both sides is used in full at once: more
+  // where they are short and the caches next to a core keep them, for longer runs of stores.
   const StridedDimension& rows = copy.dimensions[innermost];
   const StridedDimension& columns = copy.dimensions[contiguous];
   const uint32_t column_result_stride = result_strides[contiguous];
-  const uint32_t together = std::gcd(rows.size / per_quad, 4u);
+  constexpr uint32_t kTogether = 4;
+  constexpr uint32_t kKeptQuads = 2048;
+  const uint32_t kept = rows.strides[0] == columns.size ? kKeptQuads / columns.size : 0;
+  const uint32_t together =
+      std::gcd(rows.size / per_quad, std::max(std::bit_floor(kept), kTogether));
   blocks.push_back({rows.size / per_quad / together, {rows.strides[0] * together, together}});
   blocks.push_back({columns.size / per_quad, {1, column_result_stride}});
   blocks.push_back({together, {rows.strides[0], 1}});

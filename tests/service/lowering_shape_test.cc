@@ -237,6 +237,9 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{3, 16, 8}, {{0, 2, 1}}},
       {{16, 24}, std::nullopt},
       {{2, 8, 3, 16}, {{0, 3, 2, 1}}},
+      {{2, 96, 16}, {{0, 2, 1}}},  // Short rows, of which more go together.
+      {{256, 24}, std::nullopt},
+      {{32, 1024}, std::nullopt},  // Long ones.
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
       {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
