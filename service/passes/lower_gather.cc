@@ -42,6 +42,13 @@ QuadUnits QuadUnitsOf(OperandDataType type, uint32_t slice) {
   return {units.type, quads ? units.slice / 4 : units.slice, quads};
 }
 
+// Whether slices of whole quads are long enough, and many enough, for a workgroup each.
+bool TakesSlices(uint32_t quads, uint64_t slices) {
+  constexpr uint32_t kQuadsMin = 16;
+  constexpr uint64_t kSlicesMin = 64;
+  return quads >= kQuadsMin && quads <= kInvocationIterationsMax && slices >= kSlicesMin;
+}
+
 // Coordinates that kernels count by a constant, rather than in a loop.
 constexpr uint32_t kConstantCoordinatesMax = 4;
 
@@ -150,17 +157,23 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
   QuadUnits units = QuadUnitsOf(input.data_type(), Product(shape.subspan(axis + 1)));
   uint32_t outer = Product(shape.subspan(0, axis));
   auto index_count = NarrowCast<uint32_t>(indices.element_count());
-  auto count = NarrowCast<uint32_t>(uint64_t{outer} * index_count * units.slice);
+  const uint64_t slices = uint64_t{outer} * index_count;
+  auto count = NarrowCast<uint32_t>(slices * units.slice);
+  const bool tiled = builder.tiled_loads(node.operands[0]) != 0;
+  const bool by_slices = units.quads && !tiled && TakesSlices(units.slice, slices);
   LoweredCall call;
   call.shader = ShaderId::kGather;
   call.specialization = {static_cast<uint32_t>(units.type),
-                         static_cast<uint32_t>(indices.data_type()), units.quads,
-                         builder.tiled_loads(node.operands[0]) != 0};
+                         static_cast<uint32_t>(indices.data_type()), units.quads, tiled, by_slices};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {count, shape[axis], index_count, 0};
   AppendDivisor(units.slice, call.parameters);
   AppendDivisor(index_count, call.parameters);
-  call.invocations = StoreQuads(builder.descriptor(node.results[0]));
+  if (by_slices) {
+    call.workgroups = slices;
+  } else {
+    call.invocations = StoreQuads(builder.descriptor(node.results[0]));
+  }
   call.cost = 2 * builder.descriptor(node.results[0]).byte_length() + indices.byte_length();
   builder.AddCall(std::move(call));
   return {};

@@ -63,34 +63,50 @@ size_t Resolve(long double index, uint32_t size) {
   return static_cast<size_t>(std::min(std::max(index, 0.0L), static_cast<long double>(size) - 1));
 }
 
+void ExpectGathered(OperandDataType type, OperandDataType index_type, const Shape& shape,
+                    const Shape& index_shape, uint32_t axis) {
+  HostTensor input = Pattern(type, shape);
+  HostTensor indices = Indices(index_type, index_shape, shape[axis], /*wild=*/true);
+  HostTensor result =
+      RunOne(OperatorKind::kGather, {input, indices}, webidl::GatherAttributes{axis});
+  Values from = input.Values();
+  Values at = indices.Values();
+  size_t outer = CountOf(Shape(shape.begin(), shape.begin() + axis));
+  size_t inner = CountOf(Shape(shape.begin() + axis + 1, shape.end()));
+  Values expected;
+  for (size_t o = 0; o < outer; ++o) {
+    for (long double index : at) {
+      for (size_t i = 0; i < inner; ++i) {
+        expected.push_back(from[(o * shape[axis] + Resolve(index, shape[axis])) * inner + i]);
+      }
+    }
+  }
+  ASSERT_EQ(result.Values(), expected) << input.descriptor.ToString() << " axis " << axis;
+}
+
 TEST(Gather, EveryAxisAndType_MatchesReference) {
-  const Shape shape = {3, 5, 4};
   const Shape index_shapes[] = {{}, {1}, {7}, {2, 3}};
   for (OperandDataType type : kTypes) {
     for (OperandDataType index_type : kIndexTypes) {
       for (uint32_t axis = 0; axis < 3; ++axis) {
         for (const Shape& index_shape : index_shapes) {
-          HostTensor input = Pattern(type, shape);
-          HostTensor indices = Indices(index_type, index_shape, shape[axis], /*wild=*/true);
-          HostTensor result =
-              RunOne(OperatorKind::kGather, {input, indices}, webidl::GatherAttributes{axis});
-          Values from = input.Values();
-          Values at = indices.Values();
-          size_t outer = CountOf(Shape(shape.begin(), shape.begin() + axis));
-          size_t inner = CountOf(Shape(shape.begin() + axis + 1, shape.end()));
-          Values expected;
-          for (size_t o = 0; o < outer; ++o) {
-            for (long double index : at) {
-              for (size_t i = 0; i < inner; ++i) {
-                expected.push_back(
-                    from[(o * shape[axis] + Resolve(index, shape[axis])) * inner + i]);
-              }
-            }
-          }
-          ASSERT_EQ(result.Values(), expected) << input.descriptor.ToString() << " axis " << axis;
+          ExpectGathered(type, index_type, {3, 5, 4}, index_shape, axis);
         }
       }
     }
+  }
+}
+
+// Of whole quads: a workgroup each where they are 16 quads or more, and 64 slices or more.
+TEST(Gather, ManyLongSlices_MatchReference) {
+  for (OperandDataType index_type : kIndexTypes) {
+    ExpectGathered(OperandDataType::kFloat32, index_type, {2, 5, 72}, {40}, 1);
+    ExpectGathered(OperandDataType::kFloat32, index_type, {5, 204}, {9, 8}, 0);
+    ExpectGathered(OperandDataType::kFloat32, index_type, {5, 60}, {64}, 0);
+    ExpectGathered(OperandDataType::kFloat32, index_type, {5, 64}, {63}, 0);
+    ExpectGathered(OperandDataType::kFloat16, index_type, {2, 5, 136}, {32}, 1);
+    ExpectGathered(OperandDataType::kInt64, index_type, {5, 2, 33}, {65}, 0);
+    ExpectGathered(OperandDataType::kUint8, index_type, {5, 272}, {66}, 0);
   }
 }
 
