@@ -1,6 +1,6 @@
-// Depthwise convolutions of images whose columns lie together, with windows of TAPS by TAPS that move by
-// STEP both ways and are not dilated. Slots and specialisation constants are those of
-// depthwise_conv2d.comp.
+// Depthwise convolutions of images whose columns lie together, in lines of any length (others:
+// depthwise_rows.comp), with windows of TAPS by TAPS that move by STEP both ways and are not dilated.
+// Slots and specialisation constants are those of depthwise_conv2d.comp.
 //
 // An invocation computes four neighbouring columns of ROWS rows: it loads its weights and each line of
 // the image once, where single results would load them again and again.
@@ -11,16 +11,13 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
+#include "depthwise_weights.glsl"
 
 // What four columns need of a line.
 const uint kLineLength = 3u * STEP + TAPS;
 
 struct Line {
   float of[kLineLength];
-};
-
-struct Weights {
-  float of[TAPS][TAPS];
 };
 
 // From column `first` on of the row that begins at `from`; 0 before the first column, from which it
@@ -37,30 +34,6 @@ Line LoadLine(uint from, uint first, bool inside) {
     line.of[i] = first + i < width ? element : 0.0;
   }
   return line;
-}
-
-// If the weights lie together: no four that holds one is beyond the filter.
-Weights LoadFilter(uint at) {
-  const uint kTaps = TAPS * TAPS;
-  float taps[kTaps];
-#define FOUR_OF_FILTER(q) LoadFours2(kType, (at >> 2) + (q))
-  LOAD_RUN(taps, kTaps, kTaps, at, FOUR_OF_FILTER)
-#undef FOUR_OF_FILTER
-  Weights weights;
-  [[unroll]] for (uint i = 0u; i < kTaps; ++i) weights.of[i / TAPS][i % TAPS] = taps[i];
-  return weights;
-}
-
-Weights LoadWeights(uint channel) {
-  if (kFilterByFour != 0u) return LoadFilter(channel * TAPS * TAPS);
-  uvec3 strides = P4(5).xyz;
-  Weights weights;
-  [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
-    [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      weights.of[y][x] = LOAD(2, kType, channel * strides.x + y * strides.y + x * strides.z);
-    }
-  }
-  return weights;
 }
 
 vec4 SumOfLine(Line line, float weights[TAPS], vec4 sum) {

@@ -2,15 +2,20 @@
 // by STEP both ways and are not dilated. Slots and specialisation constants are those of
 // depthwise_conv2d.comp.
 //
-// An invocation computes four neighbouring channels of ROWS by COLUMNS pixels: it loads its weights and
-// each pixel of the image once, where single results would load them again and again.
+// An invocation goes along ROWS rows of the result, column after column, for four neighbouring channels:
+// it loads each pixel of the image once and adds it to all sums that it is a part of, where single
+// results would load it again and again.
 //
-// Parameters: as in depthwise_conv2d.comp, but 0 units (blocks of pixels and four channels); 2 rows of
-// the result; from uvec4 1 on the divisors {fours of channels}, {blocks across}, {blocks down}; and 5.w
-// columns of the result.
+// Parameters: as in depthwise_conv2d.comp, but 0 units (rows, columns and four channels of one
+// invocation); 2 rows of the result; from uvec4 1 on the divisors {fours of channels}, {units across},
+// {units down}; 2.w columns of a unit, and 5.w of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
+
+// Columns of the result whose sums are begun before that of another one is complete.
+const uint kPending = (TAPS - 1u) / STEP;
+const uint kLines = (ROWS - 1u) * STEP + TAPS;
 
 struct Weights {
   vec4 of[TAPS][TAPS];
@@ -44,53 +49,59 @@ vec4 LoadBias(uint channel) {
 
 void ComputeUnit(uint unit) {
   uvec3 fours = P4(1).xyz;
-  uvec3 across = P4(2).xyz;
+  uvec4 across = P4(2);
   uvec3 down = P4(3).xyz;
   uint block = Divide(unit, fours);
   uint channel = 4u * (unit - block * fours.x);
-  uint line = Divide(block, across);
-  uint column = COLUMNS * (block - line * across.x);
+  uint line = Divide(block, across.xyz);
+  uint column = across.w * (block - line * across.x);
   uint batch = Divide(line, down);
   uint row = ROWS * (line - batch * down.x);
 
   uvec4 strides = P4(4);
   uint image = batch * strides.x + channel * strides.y;
   uvec2 size = uvec2(P4(kHeight).x, P4(kWidth).x);
+  // Before the first row, and the first column, they wrap.
   uint top = row * STEP - P4(kHeight).z;
   uint left = column * STEP - P4(kWidth).z;
+  uint lines[kLines];
+  [[unroll]] for (uint y = 0u; y < kLines; ++y) {
+    lines[y] = top + y < size.x ? (image + (top + y) * strides.z) >> 2 : kNowhere;
+  }
   Weights weights = LoadWeights(channel);
   vec4 bias = LoadBias(channel);
-  vec4 sums[ROWS][COLUMNS];
-  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) sums[i][j] = bias;
+  vec4 sums[kPending + 1u][ROWS];
+  [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums[d][i] = bias;
   }
-  [[unroll]] for (uint y = 0u; y < (ROWS - 1u) * STEP + TAPS; ++y) {
-    // Before the first row, and the first column, it wraps.
-    bool row_is_inside = top + y < size.x;
-    uint from = image + min(top + y, size.x - 1u) * strides.z;
-    [[unroll]] for (uint x = 0u; x < (COLUMNS - 1u) * STEP + TAPS; ++x) {
-      bool column_is_inside = left + x < size.y;
-      bool is_inside = row_is_inside && column_is_inside;
-      vec4 loaded = LoadFours1(kType, (from + min(left + x, size.y - 1u) * strides.w) >> 2);
-      vec4 pixel = mix(vec4(0.0), loaded, bvec4(is_inside));
-      [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-        [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-          if (y >= i * STEP && y < i * STEP + TAPS && x >= j * STEP && x < j * STEP + TAPS) {
-            vec4 weight = weights.of[min(y - i * STEP, TAPS - 1u)][min(x - j * STEP, TAPS - 1u)];
-            sums[i][j] = fma(pixel, weight, sums[i][j]);
+
+  uint columns = P4(5).w;
+  uint result = ((batch * P(2) + row) * columns + column) * P(1) + channel;
+  uint turns = min(across.w, columns - column) + kPending;
+  for (uint turn = UNKNOWN_ZERO; turn < turns; ++turn) {
+    [[unroll]] for (uint s = 0u; s < STEP; ++s) {
+      uint x = left + turn * STEP + s;
+      uint from = x < size.y ? (x * strides.w) >> 2 : kNowhere;
+      [[unroll]] for (uint y = 0u; y < kLines; ++y) {
+        vec4 pixel = LoadFoursInside1(kType, lines[y] + from);
+        [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+          [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
+            if (y >= i * STEP && y < i * STEP + TAPS && s + d * STEP < TAPS) {
+              vec4 weight = weights.of[min(y - i * STEP, TAPS - 1u)][min(s + d * STEP, TAPS - 1u)];
+              sums[d][i] = fma(pixel, weight, sums[d][i]);
+            }
           }
         }
       }
     }
-  }
-
-  uint columns = P4(5).w;
-  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-      if (row + i < P(2) && column + j < columns) {
-        uint pixel = (batch * P(2) + row + i) * columns + column + j;
-        FinishFour(pixel * P(1) + channel, 4u, sums[i][j]);
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+      if (turn >= kPending && row + i < P(2)) {
+        FinishFour(result + (i * columns + turn - kPending) * P(1), 4u, sums[kPending][i]);
       }
+      [[unroll]] for (uint d = 0u; d < kPending; ++d) {
+        sums[kPending - d][i] = sums[kPending - d - 1u][i];
+      }
+      sums[0][i] = bias;
     }
   }
 }

@@ -15,38 +15,47 @@ using shaders::ShaderId;
 using webidl::InputOperandLayout;
 using webidl::OperandDescriptor;
 
-// What an invocation of a kernel for depthwise convolutions computes, ROWS and COLUMNS of
-// shaders/table.txt: of planes, rows by fours of columns.
+// What an invocation of a kernel for depthwise convolutions computes: ROWS of shaders/table.txt by
+// so many fours of columns at most or, where channels come last, columns of four channels.
 struct DepthwiseBlock {
   ShaderId shader;
-  uint32_t rows;
-  uint32_t columns;
+  uint32_t rows = 1;
+  uint32_t steps_max = 1;
 };
 
-// The module of depthwise_block.comp or depthwise_pixels.comp for the convolution, if there is one.
-std::optional<DepthwiseBlock> FindDepthwiseBlock(const Convolution& convolution) {
+// Of kernels that go along rows: few enough for many invocations, and for none to loop too long.
+constexpr uint32_t kStepsMax = 64;
+
+// Where in a four a window's first column lies whose result is the first of four.
+uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
+
+DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution) {
+  constexpr DepthwiseBlock kOther = {ShaderId::kDepthwiseConv2d};
   const Axis& height = convolution.height;
   const Axis& width = convolution.width;
-  if (height.window != width.window || height.dilation != 1 || width.dilation != 1) {
-    return std::nullopt;
+  const uint32_t taps = width.window;
+  if (height.window != taps || (taps != 3 && taps != 5) || height.dilation != 1 ||
+      width.dilation != 1) {
+    return kOther;
   }
   // A window that does not move along an axis may have any step there (NormalizeAxis).
   const uint32_t step = std::max(height.stride, width.stride);
-  if ((height.stride != step && height.output != 1) ||
+  if (step > 2 || (height.stride != step && height.output != 1) ||
       (width.stride != step && width.output != 1)) {
-    return std::nullopt;
+    return kOther;
   }
-  using Block = DepthwiseBlock;
+  const bool by_one = step == 1;
   if (convolution.layout == InputOperandLayout::kNhwc) {
-    if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwisePixels3, 7, 4};
-    if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwisePixels3Step2, 4, 4};
-    return std::nullopt;
+    if (taps == 5) return kOther;
+    return {by_one ? ShaderId::kDepthwisePixels3 : ShaderId::kDepthwisePixels3Step2, 4, kStepsMax};
   }
-  if (width.window == 3 && step == 1) return Block{ShaderId::kDepthwiseBlock3, 7, 4};
-  if (width.window == 3 && step == 2) return Block{ShaderId::kDepthwiseBlock3Step2, 7, 4};
-  if (width.window == 5 && step == 1) return Block{ShaderId::kDepthwiseBlock5, 7, 4};
-  if (width.window == 5 && step == 2) return Block{ShaderId::kDepthwiseBlock5Step2, 7, 4};
-  return std::nullopt;
+  if (taps == 3 && width.input % 4 == 0 && width.output % 4 == 0) {
+    return {by_one ? ShaderId::kDepthwiseRows3 : ShaderId::kDepthwiseRows3Step2, 4, kStepsMax};
+  }
+  if (taps == 5) {
+    return {by_one ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock5Step2, 7};
+  }
+  return {by_one ? ShaderId::kDepthwiseBlock3 : ShaderId::kDepthwiseBlock3Step2, 7};
 }
 
 }  // namespace
@@ -75,13 +84,14 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   }
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  const std::optional<DepthwiseBlock> block = FindDepthwiseBlock(convolution);
-  // Blocks of pixels down the image and, where channels come last, across.
-  const uint32_t down = DivideRoundingUp<uint32_t>(output.row, block ? block->rows : 1);
-  const uint32_t across = DivideRoundingUp<uint32_t>(output.column, block ? block->columns : 1);
-  const uint64_t images =
-      channels_last ? uint64_t{output.batch} * across : uint64_t{output.batch} * output.channel;
-  const uint64_t units = images * down * fours;
+  const DepthwiseBlock block = FindDepthwiseBlock(convolution);
+  // Units down the image and across, and steps of one of those.
+  const uint32_t down = DivideRoundingUp<uint32_t>(output.row, block.rows);
+  const uint32_t steps = channels_last ? output.column : fours;
+  const uint32_t across = DivideRoundingUp(steps, block.steps_max);
+  const uint32_t unit_steps = DivideRoundingUp(steps, across);
+  const uint64_t units =
+      uint64_t{output.batch} * down * across * (channels_last ? fours : output.channel);
 
   const uint32_t taps_of_row = convolution.width.window;
   const bool taps_together = convolution.filter_column == 1 &&
@@ -89,7 +99,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                              convolution.filter_group == taps_of_row * convolution.height.window;
 
   LoweredCall call;
-  call.shader = block ? block->shader : ShaderId::kDepthwiseConv2d;
+  call.shader = block.shader;
   // Taps lie a multiple of four apart where channels are what lies together.
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          channels_last,
@@ -98,12 +108,16 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                          channels_last ? convolution.filter_group == 1 : taps_together,
                          residual != kNoValue,
                          ActivationConstant(activation)};
+  if (!channels_last && block.steps_max > 1) {
+    call.specialization.push_back(LeadOf(convolution.width));
+  }
   call.buffers = ConvolutionBuffers(node);
   call.parameters = {NarrowCast<uint32_t>(units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
-  AppendDivisor(fours, call.parameters);
-  AppendDivisor(channels_last ? across : down, call.parameters);
-  AppendDivisor(channels_last ? down : output.channel, call.parameters);
+  if (channels_last) AppendDivisor(fours, call.parameters);
+  AppendDivisor(across, call.parameters, unit_steps);
+  AppendDivisor(down, call.parameters);
+  if (!channels_last) AppendDivisor(output.channel, call.parameters);
   call.parameters.insert(
       call.parameters.end(),
       {strides.batch, strides.channel, strides.row, strides.column, convolution.filter_group,
@@ -112,8 +126,9 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   AppendAxis(convolution.width, call.parameters);
   AppendActivation(activation, call.parameters);
   call.invocations = units;
-  const uint32_t results = !block ? 4 : block->rows * block->columns * (channels_last ? 4 : 1);
+  const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
+  if (block.steps_max > 1) call.cost_per_turn = 4 * block.rows;
   builder.AddCall(std::move(call));
   return {};
 }

@@ -239,6 +239,34 @@ TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
                   {2, 1, 3, 3}, true, 2);
 }
 
+// Kernels that go along rows: from each place in a four, with rows that are left over; in lines
+// that are no multiple of four, which other kernels take; and with more than one unit across.
+TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
+  for (uint32_t padding = 0; padding < 6; ++padding) {
+    for (const uint32_t step : {1u, 2u}) {
+      if (!IsThorough() && padding % 3 != step) continue;
+      Conv2dAttributes attributes{.padding = List{2, 1, padding, 6 - padding},
+                                  .strides = List{step, step},
+                                  .groups = 4,
+                                  .filter_layout = static_cast<Conv2dFilterOperandLayout>(step)};
+      const uint32_t seed = 10 * padding + step;
+      ExpectConvolves(attributes, kFloat, {2, 4, 9, 20}, {4, 1, 3, 3}, true, seed);
+      ExpectConvolves(attributes, kHalf, {1, 4, 10, 12}, {4, 1, 3, 3}, false, seed + 100);
+      ExpectConvolves(attributes, kFloat, {1, 4, 9, 19}, {4, 1, 3, 3}, true, seed + 200);
+    }
+  }
+  for (const auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    for (const uint32_t step : {1u, 2u}) {
+      Conv2dAttributes attributes{.padding = List{1, 1, 1, 1},
+                                  .strides = List{step, step},
+                                  .groups = 4,
+                                  .input_layout = layout};
+      ExpectConvolves(attributes, kFloat, {1, 4, 6, 264 * step}, {4, 1, 3, 3}, true, 300 + step);
+      ExpectConvolves(attributes, kHalf, {1, 4, 5, 65 * step}, {4, 1, 3, 3}, false, 310 + step);
+    }
+  }
+}
+
 TEST(LowerConv2d, PointwiseOfManyChannels_MatchesReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     Conv2dAttributes attributes{.input_layout = layout};
