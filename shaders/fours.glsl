@@ -15,19 +15,14 @@
   }
 
 // LoadFoursInside<slot>(type, i): the same, or zeros from kNowhere on, which is more fours than a tensor
-// has. Texel buffers are for llvmpipe, which gives zeros beyond their ends and looks for itself.
+// has.
 const uint kNowhere = 0x20000000u;
-#if TENSOR_READS == READS_TEXELS
-#define DECLARE_LOAD_FOURS_INSIDE(slot) \
-  vec4 LoadFoursInside##slot(uint type, uint i) { return LoadFours##slot(type, i); }
-#else
 #define DECLARE_LOAD_FOURS_INSIDE(slot)                       \
   vec4 LoadFoursInside##slot(uint type, uint i) {             \
     const bool inside = i < kNowhere;                         \
     const vec4 four = LoadFours##slot(type, inside ? i : 0u); \
     return mix(vec4(0.0), four, bvec4(inside));               \
   }
-#endif
 
 // Four float16 as two words.
 uvec2 PackHalves(vec4 x) {
