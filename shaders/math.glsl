@@ -40,16 +40,16 @@ float Exp(float x) {
   return IsNan(x) ? x : result;
 }
 
-// e^x for x <= 0 and no NaN, in half the time of Exp: what would be subnormal is 0. 2 ULP.
+// e^x for x <= 0, in half the time of Exp: what would be subnormal is 0. 2 ULP.
 float ExpOfNegative(float x) {
-  // A sum beyond 2^23 has no fraction, and the integer in its lowest bits.
-  const float kRounder = 12582912.0;
-  precise float shifted = max(x, -87.5) * 1.4426950408889634 + kRounder;
+  // A sum beyond 2^23 has no fraction, and the integer in its lowest bits: here the exponent's bits.
+  const float kRounder = 12582912.0 + 127.0;
+  precise float shifted = x * 1.4426950408889634 + kRounder;
   precise float rounded = shifted - kRounder;
   float r = (x - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
-  float power = uintBitsToFloat((floatBitsToUint(shifted) << 23) + 0x3f800000u);
+  float power = uintBitsToFloat(floatBitsToUint(shifted) << 23);
   float result = power + power * ExpMinus1Reduced(r);
-  return x < -87.0 ? 0.0 : result;
+  return x < -87.0 ? 0.0 : result;  // Where the power may be anything.
 }
 
 // e^x - 1, accurate where x is small. 4 ULP.
