@@ -270,19 +270,22 @@ float Gelu(float x) {
   // Farther out, the tail is less than the least number: -0 to the left, nothing beside 1 to the right.
   const uint magnitude_bits = floatBitsToUint(x) & 0x7fffffffu;
   const float magnitude = uintBitsToFloat(min(magnitude_bits, 0x416d70a4u));  // 14.84
-  // Half of its square: that of the upper 12 bits, which is exact, and the rest.
-  const float upper = uintBitsToFloat(floatBitsToUint(magnitude) & 0xfffff000u);
-  const float half_of_upper = 0.5 * upper;
-  float half_square = half_of_upper * upper;
-  float rest = (magnitude - upper) * (0.5 * magnitude + half_of_upper);
-  // 2^39 * e^-half: half of the tail's, 2^40 times as large, since it may be subnormal where its
-  // product with x is not. As ExpOfNegative, with the 39 and the exponent's bias in the rounder.
-  const float kRounder = 12582912.0 + 166.0;
-  precise float shifted = half_square * -1.4426950408889634 + kRounder;
+  // Its square: that of the upper 12 bits, which is exact, and the rest.
+  const float upper = UpperOf(magnitude);
+  precise float square = upper * upper;
+  float rest = (magnitude - upper) * (magnitude + upper);
+  // 2^39 * e^(-square / 2): half of the tail's, 2^40 times as large, since it may be subnormal where its
+  // product with x is not. As ExpOfNegative, but half the power, with the 38 and the exponent's bias in
+  // the rounder, times 2 e^(r / 2).
+  const float kRounder = 12582912.0 + 165.0;
+  precise float shifted = square * -0.7213475204444817 + kRounder;
   precise float rounded = shifted - kRounder;
-  float r = ((-half_square - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06) - rest;
-  float power = uintBitsToFloat(floatBitsToUint(shifted) << 23);
-  float scale = (power + power * ExpMinus1Reduced(r)) * magnitude;
+  float r = ((-square - rounded * 1.386291503906250) - rounded * 2.857213260330374e-06) - rest;
+  float r_square = r * r;
+  float q = 4.351953384e-05 * r_square + (5.227020552e-04 * r + 5.208319276e-03);
+  q = q * r_square + (4.166644168e-02 * r + 0.25);
+  float half_power = uintBitsToFloat(floatBitsToUint(shifted) << 23);
+  float scale = half_power * magnitude * (2.0 + (r + r_square * q));
   float tail = ErfcScaledOfRoot(magnitude, scale);
   const bool is_between = magnitude_bits - 0x3fea3d71u < 0x400ccccdu - 0x3fea3d71u;  // 1.83 and 2.2.
   uint nearer = floatBitsToUint(tail) - 12u;
