@@ -1,62 +1,13 @@
 // What becomes of code that is like llvmpipe's, by the program's LLVMRunPasses (base/drivers_llvm)
 // and the LLVM that lavapipe uses.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
 #include <string>
 
-extern "C" void* LLVMRunPasses(void* module, const char* passes, void* machine, void* options);
+#include "tests/base/driver_llvm.h"
 
 namespace webnnd {
 namespace {
-
-class Llvm {
- public:
-  // Known to all, so that the program's LLVMRunPasses finds it behind itself.
-  Llvm() : lavapipe_(dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_GLOBAL)) {}
-
-  bool Exists() const { return lavapipe_ != nullptr && Find<void*()>("LLVMContextCreate"); }
-
-  // The module of `text` after `passes`, which must be a right one.
-  std::string Optimize(const std::string& text, const char* passes) const {
-    void* context = Find<void*()>("LLVMContextCreate")();
-    void* buffer = Find<void*(const char*, size_t, const char*)>(
-        "LLVMCreateMemoryBufferWithMemoryRangeCopy")(text.data(), text.size(), "test");
-    void* module = nullptr;
-    char* message = nullptr;
-    if (Find<int(void*, void*, void**, char**)>("LLVMParseIRInContext")(context, buffer, &module,
-                                                                        &message) != 0) {
-      return Take(message);
-    }
-    void* options = Find<void*()>("LLVMCreatePassBuilderOptions")();
-    EXPECT_EQ(LLVMRunPasses(module, passes, nullptr, options), nullptr);
-    Find<void(void*)>("LLVMDisposePassBuilderOptions")(options);
-    constexpr int kReturnStatus = 2;
-    const bool is_wrong =
-        Find<int(void*, int, char**)>("LLVMVerifyModule")(module, kReturnStatus, &message) != 0;
-    const std::string complaint = Take(message);
-    EXPECT_FALSE(is_wrong) << complaint;
-    std::string result = Take(Find<char*(void*)>("LLVMPrintModuleToString")(module));
-    Find<void(void*)>("LLVMDisposeModule")(module);
-    Find<void(void*)>("LLVMContextDispose")(context);
-    return result;
-  }
-
- private:
-  template <class Function>
-  Function* Find(const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(lavapipe_, name));
-  }
-  std::string Take(char* message) const {
-    std::string text = message;
-    Find<void(char*)>("LLVMDisposeMessage")(message);
-    return text;
-  }
-
-  // For as long as the program lives: others may have pointers into it.
-  void* lavapipe_;
-};
 
 int CountOf(const std::string& text, const std::string& part) {
   int count = 0;
@@ -82,7 +33,7 @@ define i32 @f(i32* %p, i32 %x) {
 // The bound counts what is left of a module: two instructions of the callee, and besides the loads
 // two of the caller.
 TEST(Inlining, ModulesOfUpTo5000Instructions_HaveNoCalls) {
-  const Llvm llvm;
+  const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   EXPECT_EQ(CountOf(llvm.Optimize(Caller(4996), "function(instcombine)"), "call i32"), 0);
   EXPECT_EQ(CountOf(llvm.Optimize(Caller(4997), "function(instcombine)"), "call i32"), 1);
@@ -111,7 +62,7 @@ define <8 x i32> @f(i32* %words, i32 %n, <8 x i32> %own) {
 constexpr char kPasses[] = "function(early-cse,instcombine)";
 
 TEST(UniformLanes, LoadsOfOneIndex_AreOneLoad) {
-  const Llvm llvm;
+  const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   const std::string three = "<i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3>";
   // A constant where it is in bounds.
@@ -125,7 +76,7 @@ TEST(UniformLanes, LoadsOfOneIndex_AreOneLoad) {
 }
 
 TEST(UniformLanes, LoadsOfOwnIndices_StayAsTheyAre) {
-  const Llvm llvm;
+  const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   const std::string other = "<i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 3, i32 4>";
   for (const std::string& index :
@@ -200,7 +151,7 @@ int BranchesTo(const std::string& code, const std::string& label) {
 }
 
 TEST(LoopExits, LoopsOfNobody_LeaveBeforeTheirTurn) {
-  const Llvm llvm;
+  const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   const std::string code = llvm.Optimize(Loop(kTurn, "  ret i32 0"), kMemoryToRegisters);
   EXPECT_EQ(BranchesTo(code, "exit"), 2) << code;
@@ -212,7 +163,7 @@ TEST(LoopExits, LoopsOfNobody_LeaveBeforeTheirTurn) {
 }
 
 TEST(LoopExits, LoopsWhoseTurnsAreNeeded_StayAsTheyAre) {
-  const Llvm llvm;
+  const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   // What the last turn computed.
   const std::string used = llvm.Optimize(Loop(kTurn, "  ret i32 %w"), kMemoryToRegisters);

@@ -1,0 +1,95 @@
+// The LLVM that lavapipe uses, for tests of what our program has it do (base/drivers_llvm).
+#ifndef WEBNND_TESTS_BASE_DRIVER_LLVM_H_
+#define WEBNND_TESTS_BASE_DRIVER_LLVM_H_
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+extern "C" void* LLVMRunPasses(void* module, const char* passes, void* machine, void* options);
+
+namespace webnnd {
+
+class DriverLlvm {
+ public:
+  // Known to all, so that the program's LLVMRunPasses finds it behind itself.
+  DriverLlvm() : lavapipe_(dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_GLOBAL)) {}
+
+  bool Exists() const { return lavapipe_ != nullptr && Find<void*()>("LLVMContextCreate"); }
+
+  // The module of `text` after `passes`, which must be a right one; or why it cannot be read.
+  std::string Optimize(const std::string& text, const char* passes) const {
+    std::string result;
+    WithModule(text, passes, [&](void* module) {
+      result = Take(Find<char*(void*)>("LLVMPrintModuleToString")(module));
+      Find<void(void*)>("LLVMDisposeModule")(module);
+    });
+    return result;
+  }
+
+  // Calls `body` with the address of function @f of the same module, compiled.
+  void Run(const std::string& text, const char* passes,
+           const std::function<void(void*)>& body) const {
+    for (const char* part : {"TargetInfo", "Target", "TargetMC", "AsmPrinter"}) {
+      Find<void()>((std::string("LLVMInitializeX86") + part).c_str())();
+    }
+    Find<void()>("LLVMLinkInMCJIT")();
+    WithModule(text, passes, [&](void* module) {
+      void* engine = nullptr;
+      char* message = nullptr;
+      if (Find<int(void**, void*, char**)>("LLVMCreateExecutionEngineForModule")(&engine, module,
+                                                                                 &message) != 0) {
+        ADD_FAILURE() << Take(message);
+        return;
+      }
+      body(reinterpret_cast<void*>(
+          Find<size_t(void*, const char*)>("LLVMGetFunctionAddress")(engine, "f")));
+      Find<void(void*)>("LLVMDisposeExecutionEngine")(engine);
+    });
+  }
+
+ private:
+  template <class Body>
+  void WithModule(const std::string& text, const char* passes, Body body) const {
+    void* context = Find<void*()>("LLVMContextCreate")();
+    void* buffer = Find<void*(const char*, size_t, const char*)>(
+        "LLVMCreateMemoryBufferWithMemoryRangeCopy")(text.data(), text.size(), "test");
+    void* module = nullptr;
+    char* message = nullptr;
+    if (Find<int(void*, void*, void**, char**)>("LLVMParseIRInContext")(context, buffer, &module,
+                                                                        &message) != 0) {
+      ADD_FAILURE() << Take(message);
+      return;
+    }
+    void* options = Find<void*()>("LLVMCreatePassBuilderOptions")();
+    EXPECT_EQ(LLVMRunPasses(module, passes, nullptr, options), nullptr);
+    Find<void(void*)>("LLVMDisposePassBuilderOptions")(options);
+    constexpr int kReturnStatus = 2;
+    const bool is_wrong =
+        Find<int(void*, int, char**)>("LLVMVerifyModule")(module, kReturnStatus, &message) != 0;
+    const std::string complaint = Take(message);
+    EXPECT_FALSE(is_wrong) << complaint;
+    body(module);
+    Find<void(void*)>("LLVMContextDispose")(context);
+  }
+
+  template <class Function>
+  Function* Find(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(lavapipe_, name));
+  }
+  std::string Take(char* message) const {
+    std::string text = message;
+    Find<void(char*)>("LLVMDisposeMessage")(message);
+    return text;
+  }
+
+  // For as long as the program lives: others may have pointers into it.
+  void* lavapipe_;
+};
+
+}  // namespace webnnd
+
+#endif  // WEBNND_TESTS_BASE_DRIVER_LLVM_H_
