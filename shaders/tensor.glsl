@@ -149,17 +149,14 @@ uint BitsLog2(uint type) {
   layout(set = 0, binding = slot, std430) buffer Slot##slot { uint words[]; }          \
   slot_##slot;                                                                         \
   layout(set = 0, binding = slot, std430) buffer SlotPairs##slot { uint64_t pairs[]; } \
-  slot_pairs_##slot;
+  slot_pairs_##slot;                                                                   \
+  layout(set = 0, binding = slot, std430) buffer SlotQuads##slot { uvec4 quads[]; }    \
+  slot_quads_##slot;
 #define STORE_WORD(slot, index, value) slot_##slot.words[index] = (value)
 // Writes words 2 * i and 2 * i + 1.
 #define STORE_PAIR(slot, i, pair) slot_pairs_##slot.pairs[i] = packUint2x32(pair)
-// Writes words 4 * i to 4 * i + 3. Two by two: llvmpipe stores each lane for itself, 64 bits in
-// little more than the time of 32 (14 ns and 10 ns for 8 lanes).
-#define STORE_QUAD(slot, i, quad)                                            \
-  {                                                                          \
-    slot_pairs_##slot.pairs[2u * (i)] = packUint2x32((quad).xy);             \
-    slot_pairs_##slot.pairs[2u * (i) + 1u] = packUint2x32((quad).zw);        \
-  }
+// Writes words 4 * i to 4 * i + 3.
+#define STORE_QUAD(slot, i, quad) slot_quads_##slot.quads[i] = (quad);
 // The same, but only the words before `end`. Drivers that run both sides of a branch skip loops.
 #define STORE_QUAD_BEFORE(slot, i, end, quad)                                \
   {                                                                          \

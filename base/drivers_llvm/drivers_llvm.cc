@@ -8,11 +8,11 @@
 // to 2 times as long (docs/benchmarks.md). What else AVX-512 has, more registers and masks among
 // it, they keep; GALLIUM_OVERRIDE_CPU_CAPS=avx would take that, too.
 //
-// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores, are unrolled, and in
-// short modules functions inlined, by which it loads texels. What is taken from the stack lane by
-// lane stays in registers: stores take half the time, transposes a third. LLVMAddFunction has the
-// stack aligned for it: without arrays on it LLVM does not know in time that it spills vectors
-// there, and they straddle lines of the cache.
+// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores, become stores of vectors
+// where lanes' elements follow each other (lane_stores.h). What is left of them is unrolled, and in
+// short modules functions are inlined, by which it loads texels: what is taken from the stack lane by
+// lane stays in registers. LLVMAddFunction has the stack aligned for it: without arrays on it LLVM
+// does not know in time that it spills vectors there, and they straddle lines of the cache.
 //
 // LLVMRunPasses, too: what all lanes load from one address is loaded once (uniform_lanes.h), loops
 // end where no lane goes on, not a turn later (loop_exits.h), and products and sums become one
@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/drivers_llvm/lane_stores.h"
 #include "base/drivers_llvm/llvm_functions.h"
 #include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
@@ -94,6 +95,16 @@ using AddFunction = LLVMValueRef(LLVMModuleRef module, const char* name, LLVMTyp
 using AddAttribute = void(LLVMValueRef function, const char* attribute, const char* value);
 using RunPasses = void*(LLVMModuleRef module, const char* passes, void* machine, void* options);
 
+void SetAttributes(const void* caller, LLVMValueRef function) {
+  auto* attribute = FindLlvm<AddAttribute>(caller, "LLVMAddTargetDependentFunctionAttr");
+  if (attribute == nullptr) return;
+  attribute(function, "stackrealign", "");
+  if (!WantsShortVectors()) return;
+  // What clang says of functions that use no vectors beyond that, under -mprefer-vector-width=256.
+  attribute(function, "min-legal-vector-width", "256");
+  attribute(function, "prefer-vector-width", "256");
+}
+
 }  // namespace
 }  // namespace webnnd
 
@@ -104,16 +115,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMAddFunction(void* mo
   const void* caller = __builtin_return_address(0);
   auto* add = webnnd::FindReplaced<webnnd::AddFunction>(caller, "LLVMAddFunction", LLVMAddFunction);
   void* function = add(module, name, type);
-  auto* attribute =
-      webnnd::FindLlvm<webnnd::AddAttribute>(caller, "LLVMAddTargetDependentFunctionAttr");
-  if (attribute == nullptr) return function;
-  attribute(function, "stackrealign", "");
-  if (webnnd::WantsShortVectors()) {
-    // What clang says of functions that use no vectors beyond that, under
-    // -mprefer-vector-width=256.
-    attribute(function, "min-legal-vector-width", "256");
-    attribute(function, "prefer-vector-width", "256");
-  }
+  webnnd::SetAttributes(caller, function);
   return function;
 }
 
@@ -134,6 +136,8 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     webnnd::LogDebug("LLVM optimizes a kernel");
     webnnd::UniformLanes(llvm, module).TakeFirst();
     webnnd::LoopExits(llvm, module).Add();
+    // Behind it, since the loops that it replaces are still there, for nobody.
+    webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
   }
   void* error = run(module, passes, machine, options);
   if (error != nullptr) return error;

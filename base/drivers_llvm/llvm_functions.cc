@@ -25,4 +25,15 @@ bool FindLlvmFunctions(const void* caller, Llvm& llvm) {
   return true;
 }
 
+bool HasOneElement(const Llvm& llvm, LLVMValueRef vector) {
+  if (llvm.is_null(vector) != 0) return true;
+  if (llvm.is_constant_data_vector(vector) == nullptr) return false;
+  for (unsigned i = 1; i < llvm.get_vector_size(llvm.type_of(vector)); ++i) {
+    if (llvm.get_element_as_constant(vector, i) != llvm.get_element_as_constant(vector, 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace webnnd

@@ -15,6 +15,7 @@ using LLVMBasicBlockRef = void*;
 using LLVMTypeRef = void*;
 using LLVMContextRef = void*;
 using LLVMBuilderRef = void*;
+using LLVMMetadataRef = void*;
 
 // LLVMOpcode, LLVMTypeKind and LLVMIntPredicate, whose values do not change.
 enum LlvmOpcode : int {
@@ -23,20 +24,31 @@ enum LlvmOpcode : int {
   kFAdd = 9,
   kFSub = 11,
   kFMul = 13,
+  kAShr = 22,
   kAnd = 23,
   kXor = 25,
   kLoad = 27,
+  kStore = 28,
+  kGetElementPtr = 29,
   kTrunc = 30,
+  kSExt = 32,
   kBitCast = 41,
   kICmp = 42,
   kPhi = 44,
   kSelect = 46,
   kExtractElement = 50,
   kShuffleVector = 52,
+  kExtractValue = 53,
 };
 constexpr int kFloatType = 2;
+constexpr int kIntegerType = 8;
 constexpr int kVectorType = 13;
+constexpr int kInternalLinkage = 8;
+constexpr int kEqual = 32;
 constexpr int kNotEqual = 33;
+constexpr int kUnsignedGreaterOrEqual = 35;
+constexpr int kUnsignedLess = 36;
+constexpr int kUnsignedLessOrEqual = 37;
 
 // MEMBER(name, LLVM's name, type). Functions that ask whether a value is of a kind give null where
 // it is not.
@@ -109,6 +121,60 @@ constexpr int kNotEqual = 33;
          void(LLVMValueRef old_value, LLVMValueRef new_value))                                     \
   MEMBER(remove, LLVMInstructionRemoveFromParent, void(LLVMValueRef instruction))                  \
   MEMBER(erase, LLVMInstructionEraseFromParent, void(LLVMValueRef instruction))                    \
+  MEMBER(get_int_value, LLVMConstIntGetZExtValue, unsigned long long(LLVMValueRef constant))       \
+  MEMBER(const_int, LLVMConstInt,                                                                  \
+         LLVMValueRef(LLVMTypeRef, unsigned long long value, int is_signed))                       \
+  MEMBER(const_vector, LLVMConstVector, LLVMValueRef(LLVMValueRef* elements, unsigned count))      \
+  MEMBER(get_undef, LLVMGetUndef, LLVMValueRef(LLVMTypeRef))                                       \
+  MEMBER(vector_type, LLVMVectorType, LLVMTypeRef(LLVMTypeRef element, unsigned count))            \
+  MEMBER(pointer_type, LLVMPointerType, LLVMTypeRef(LLVMTypeRef, unsigned address_space))          \
+  MEMBER(clone, LLVMInstructionClone, LLVMValueRef(LLVMValueRef instruction))                      \
+                                                                                                   \
+  MEMBER(set_alignment, LLVMSetAlignment, void(LLVMValueRef access, unsigned bytes))               \
+  MEMBER(build_add, LLVMBuildAdd,                                                                  \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char* name))               \
+  MEMBER(build_and, LLVMBuildAnd,                                                                  \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char* name))               \
+  MEMBER(build_or, LLVMBuildOr,                                                                    \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char* name))               \
+  MEMBER(build_not, LLVMBuildNot, LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))    \
+  MEMBER(build_zext, LLVMBuildZExt,                                                                \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(build_extract, LLVMBuildExtractElement,                                                   \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef index, const char* name))         \
+  MEMBER(build_insert, LLVMBuildInsertElement,                                                     \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef element, LLVMValueRef index,      \
+                      const char* name))                                                           \
+  MEMBER(build_shuffle, LLVMBuildShuffleVector,                                                    \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, LLVMValueRef mask,               \
+                      const char* name))                                                           \
+  MEMBER(build_address, LLVMBuildGEP2,                                                             \
+         LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef pointer, LLVMValueRef* indices,    \
+                      unsigned count, const char* name))                                           \
+  MEMBER(build_store, LLVMBuildStore,                                                              \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef pointer))                         \
+  MEMBER(build_jump, LLVMBuildBr, LLVMValueRef(LLVMBuilderRef, LLVMBasicBlockRef))                 \
+  MEMBER(build_sext, LLVMBuildSExt,                                                                \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(build_return, LLVMBuildRetVoid, LLVMValueRef(LLVMBuilderRef))                             \
+  MEMBER(void_type, LLVMVoidTypeInContext, LLVMTypeRef(LLVMContextRef))                            \
+  MEMBER(                                                                                          \
+      function_type, LLVMFunctionType,                                                             \
+      LLVMTypeRef(LLVMTypeRef result, LLVMTypeRef* parameters, unsigned count, int is_variadic))   \
+  MEMBER(add_function, LLVMAddFunction,                                                            \
+         LLVMValueRef(LLVMModuleRef, const char* name, LLVMTypeRef))                               \
+  MEMBER(set_linkage, LLVMSetLinkage, void(LLVMValueRef, int linkage))                             \
+  MEMBER(get_parameter, LLVMGetParam, LLVMValueRef(LLVMValueRef function, unsigned index))         \
+  MEMBER(get_metadata_kind, LLVMGetMDKindIDInContext,                                              \
+         unsigned(LLVMContextRef, const char* name, unsigned length))                              \
+  MEMBER(metadata_string, LLVMMDStringInContext2,                                                  \
+         LLVMMetadataRef(LLVMContextRef, const char* text, size_t length))                         \
+  MEMBER(metadata_of, LLVMValueAsMetadata, LLVMMetadataRef(LLVMValueRef))                          \
+  MEMBER(metadata_node, LLVMMDNodeInContext2,                                                      \
+         LLVMMetadataRef(LLVMContextRef, LLVMMetadataRef* elements, size_t count))                 \
+  MEMBER(metadata_as_value, LLVMMetadataAsValue, LLVMValueRef(LLVMContextRef, LLVMMetadataRef))    \
+  MEMBER(set_metadata, LLVMSetMetadata,                                                            \
+         void(LLVMValueRef instruction, unsigned kind, LLVMValueRef node))                         \
   MEMBER(consume_error, LLVMConsumeError, void(void* error))
 
 struct Llvm {
@@ -128,6 +194,9 @@ Function* FindLlvm(const void* caller, const char* name) {
 
 // False where one of them is missing.
 bool FindLlvmFunctions(const void* caller, Llvm& llvm);
+
+// Of a vector: whether it is a constant of which all elements are the same.
+bool HasOneElement(const Llvm& llvm, LLVMValueRef vector);
 
 }  // namespace webnnd
 

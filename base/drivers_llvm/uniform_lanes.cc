@@ -34,8 +34,7 @@ void UniformLanes::TakeFirst() {
 bool UniformLanes::IsUniform(LLVMValueRef value, int depth) const {
   LLVMTypeRef type = llvm_.type_of(value);
   if (llvm_.get_type_kind(type) != kVectorType) return true;  // The condition of a choice.
-  if (llvm_.is_null(value) != 0) return true;
-  if (llvm_.is_constant_data_vector(value) != nullptr) return HasOneElement(value);
+  if (HasOneElement(llvm_, value)) return true;
   if (llvm_.is_instruction(value) == nullptr || depth == kDepthMax) return false;
   const int opcode = llvm_.get_opcode(value);
   if (opcode == kShuffleVector) return HasOneSource(value);
@@ -48,15 +47,6 @@ bool UniformLanes::IsUniform(LLVMValueRef value, int depth) const {
       return false;
     }
     if (!IsUniform(operand, depth + 1)) return false;
-  }
-  return true;
-}
-
-bool UniformLanes::HasOneElement(LLVMValueRef constant) const {
-  for (unsigned i = 1; i < llvm_.get_vector_size(llvm_.type_of(constant)); ++i) {
-    if (llvm_.get_element_as_constant(constant, i) != llvm_.get_element_as_constant(constant, 0)) {
-      return false;
-    }
   }
   return true;
 }

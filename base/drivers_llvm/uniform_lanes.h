@@ -21,7 +21,6 @@ class UniformLanes {
   // Whether all elements of a vector are the same, of which operations `depth` levels away were
   // asked.
   bool IsUniform(LLVMValueRef value, int depth) const;
-  bool HasOneElement(LLVMValueRef constant) const;
   bool HasOneSource(LLVMValueRef shuffle) const;
 
   const Llvm& llvm_;

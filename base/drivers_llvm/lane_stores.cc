@@ -1,0 +1,510 @@
+#include "base/drivers_llvm/lane_stores.h"
+
+#include <string_view>
+#include <utility>
+
+namespace webnnd {
+namespace {
+
+constexpr unsigned kQuad = 4;
+constexpr unsigned kQuadLanes = 8;  // Whose quads are transposed.
+
+// How many times as often as the ways behind them these are taken, so that LLVM keeps values in
+// registers there and spills them where it calls a function.
+constexpr unsigned kFollowing = 16;
+constexpr unsigned kQuads = 64;
+
+}  // namespace
+
+LaneStores::LaneStores(const Llvm& llvm, LLVMModuleRef module, const void* caller,
+                       SetAttributes* set)
+    : llvm_(llvm),
+      module_(module),
+      context_(llvm.get_context(module)),
+      builder_(llvm.create_builder(context_)),
+      int32_(llvm.int_type(context_, 32)),
+      int64_(llvm.int_type(context_, 64)),
+      caller_(caller),
+      set_attributes_(set) {}
+
+void LaneStores::Combine() {
+  std::vector<LLVMValueRef> functions;  // Before there are ours.
+  for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
+    functions.push_back(f);
+  }
+  for (LLVMValueRef function : functions) CombineIn(function);
+}
+
+void LaneStores::CombineIn(LLVMValueRef function) {
+  std::vector<Loop> loops;
+  for (auto* b = llvm_.get_first_block(function); b != nullptr; b = llvm_.get_next_block(b)) {
+    if (std::optional<Loop> loop = LoopOf(b)) loops.push_back(std::move(*loop));
+  }
+  // One walk for all of them.
+  for (auto* b = llvm_.get_first_block(function); b != nullptr; b = llvm_.get_next_block(b)) {
+    LLVMValueRef branch = llvm_.get_terminator(b);
+    for (Loop& loop : loops) {
+      for (unsigned i = 0; i < llvm_.get_num_successors(branch); ++i) {
+        if (llvm_.get_successor(branch, i) != loop.header || loop.blocks.contains(b)) continue;
+        // Another way in, or one of two ways out of `b`: none.
+        const bool is_only = loop.before == nullptr && llvm_.get_num_successors(branch) == 1;
+        loop.before = is_only ? b : loop.header;
+      }
+    }
+  }
+  for (const Loop& loop : loops) {
+    if (loop.before != nullptr && loop.before != loop.header) Replace(loop);
+  }
+}
+
+std::optional<LaneStores::Loop> LaneStores::LoopOf(LLVMBasicBlockRef latch) const {
+  Loop loop = {};
+  if (!ReadLatch(latch, loop) || !ReadHeader(latch, loop)) return std::nullopt;
+  LLVMBasicBlockRef block = llvm_.get_successor(llvm_.get_terminator(loop.header), 0);
+  while (block != latch) {
+    // None is visited twice.
+    if (loop.blocks.contains(block)) return std::nullopt;
+    block = ReadElement(block, loop);
+    if (block == nullptr) return std::nullopt;
+  }
+  if (loop.values.empty() || !HasKnownType(loop) || !IsForAllLanes(loop.address, loop) ||
+      !IsForAllLanes(loop.size, loop) || !HasOnlyItsOwnUses(loop)) {
+    return std::nullopt;
+  }
+  return loop;
+}
+
+// counter = lane + 1; br (icmp uge counter, lanes), exit, header
+bool LaneStores::ReadLatch(LLVMBasicBlockRef latch, Loop& loop) const {
+  LLVMValueRef next = llvm_.get_first_instruction(latch);
+  if (!Is(next, kAdd) || !Is(Operand(next, 0), kLoad) || !IsNumber(Operand(next, 1), 1)) {
+    return false;
+  }
+  LLVMValueRef store = llvm_.get_next_instruction(next);
+  loop.lane = Operand(next, 0);
+  loop.counter = Operand(loop.lane, 0);
+  loop.header = llvm_.get_block(loop.lane);
+  loop.blocks.insert(latch);
+  if (!Is(store, kStore) || Operand(store, 0) != next || Operand(store, 1) != loop.counter) {
+    return false;
+  }
+  LLVMValueRef is_last = llvm_.get_next_instruction(store);
+  if (!IsComparison(is_last, kUnsignedGreaterOrEqual) || Operand(is_last, 0) != next) return false;
+  LLVMValueRef branch = llvm_.get_next_instruction(is_last);
+  if (!Is(branch, kBr) || llvm_.get_num_successors(branch) != 2 ||
+      llvm_.get_condition(branch) != is_last || llvm_.get_successor(branch, 1) != loop.header) {
+    return false;
+  }
+  loop.exit = llvm_.get_successor(branch, 0);
+  return !loop.blocks.contains(loop.header) && loop.exit != loop.header;
+}
+
+// lane = load counter; br (extractelement active, lane), ..., latch
+bool LaneStores::ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const {
+  LLVMValueRef is_active = llvm_.get_next_instruction(loop.lane);
+  if (llvm_.get_first_instruction(loop.header) != loop.lane || !Is(is_active, kExtractElement) ||
+      Operand(is_active, 1) != loop.lane) {
+    return false;
+  }
+  loop.offset = llvm_.get_next_instruction(is_active);
+  if (!Is(loop.offset, kExtractElement) || Operand(loop.offset, 1) != loop.lane) return false;
+  LLVMValueRef branch = llvm_.get_next_instruction(loop.offset);
+  if (!Is(branch, kBr) || llvm_.get_num_successors(branch) != 2 ||
+      llvm_.get_condition(branch) != is_active || llvm_.get_successor(branch, 1) != latch) {
+    return false;
+  }
+  loop.active = Operand(is_active, 0);
+  loop.offsets = Operand(loop.offset, 0);
+  loop.blocks.insert(loop.header);
+  LLVMValueRef is_last = llvm_.get_condition(llvm_.get_terminator(latch));
+  return llvm_.get_vector_size(llvm_.type_of(loop.offsets)) == Lanes(loop) &&
+         llvm_.type_of(loop.offset) == int32_ && IsNumber(Operand(is_last, 1), Lanes(loop));
+}
+
+LLVMBasicBlockRef LaneStores::ReadElement(LLVMBasicBlockRef block, Loop& loop) const {
+  LLVMValueRef branch = llvm_.get_terminator(block);
+  if (!Is(branch, kBr) || llvm_.get_num_successors(branch) != 2) return nullptr;
+  // What comes before does nothing that could be seen, and what it loads is loaded by every way.
+  for (auto* i = llvm_.get_first_instruction(block); i != branch;
+       i = llvm_.get_next_instruction(i)) {
+    const int opcode = llvm_.get_opcode(i);
+    const bool is_address = opcode == kGetElementPtr || opcode == kLoad || opcode == kAShr;
+    const bool is_value = opcode == kExtractElement || opcode == kExtractValue;
+    const bool is_condition = opcode == kICmp || opcode == kSelect || opcode == kSExt ||
+                              opcode == kAdd || opcode == kAnd || opcode == kBitCast;
+    if (!is_address && !is_value && !is_condition) return nullptr;
+  }
+  LLVMBasicBlockRef storing = llvm_.get_successor(branch, 0);
+  LLVMBasicBlockRef next = llvm_.get_successor(branch, 1);
+  LLVMValueRef place = llvm_.get_first_instruction(storing);
+  if (!Is(place, kGetElementPtr) || llvm_.get_num_operands(place) != 2) return nullptr;
+  LLVMValueRef store = llvm_.get_next_instruction(place);
+  if (!Is(store, kStore) || Operand(store, 1) != place) return nullptr;
+  LLVMValueRef end = llvm_.get_next_instruction(store);
+  if (!Is(end, kBr) || llvm_.get_num_successors(end) != 1 || llvm_.get_successor(end, 0) != next) {
+    return nullptr;
+  }
+  LLVMValueRef value = Operand(store, 0);
+  if (loop.element_type == nullptr) loop.element_type = llvm_.type_of(value);
+  if (llvm_.type_of(value) != loop.element_type) return nullptr;
+  if (Is(value, kBitCast)) value = Operand(value, 0);
+  if (!Is(value, kExtractElement) || Operand(value, 1) != loop.lane) return nullptr;
+  if (loop.address != nullptr && loop.address != Operand(place, 0)) return nullptr;
+  loop.address = Operand(place, 0);
+  LLVMValueRef index = Operand(place, 1);
+  if (!IsOffset(index, loop) || !ReadBound(llvm_.get_condition(branch), index, loop)) {
+    return nullptr;
+  }
+  loop.values.push_back(Operand(value, 0));
+  loop.blocks.insert(block);
+  loop.blocks.insert(storing);
+  return next;
+}
+
+// That of the element: offset + its number.
+bool LaneStores::IsOffset(LLVMValueRef index, const Loop& loop) const {
+  return Is(index, kAdd) && Operand(index, 0) == loop.offset &&
+         IsNumber(Operand(index, 1), loop.values.size());
+}
+
+// icmp ne (and -1, (sext (icmp ult index, size))), 0
+bool LaneStores::ReadBound(LLVMValueRef condition, LLVMValueRef index, Loop& loop) const {
+  if (!IsComparison(condition, kNotEqual) || llvm_.is_null(Operand(condition, 1)) == 0) {
+    return false;
+  }
+  LLVMValueRef both = Operand(condition, 0);
+  if (!Is(both, kAnd) ||
+      Operand(both, 0) != llvm_.const_all_ones(llvm_.type_of(Operand(both, 0)))) {
+    return false;
+  }
+  LLVMValueRef wide = Operand(both, 1);
+  if (!Is(wide, kSExt) || !IsComparison(Operand(wide, 0), kUnsignedLess)) return false;
+  LLVMValueRef comparison = Operand(wide, 0);
+  if (Operand(comparison, 0) != index) return false;
+  if (loop.size != nullptr && loop.size != Operand(comparison, 1)) return false;
+  loop.size = Operand(comparison, 1);
+  return true;
+}
+
+bool LaneStores::HasKnownType(const Loop& loop) const {
+  if (llvm_.get_type_kind(loop.element_type) != kIntegerType) return false;
+  if (loop.values.size() == 1) return true;
+  return loop.values.size() == kQuad && loop.element_type == int32_ && Lanes(loop) == kQuadLanes;
+}
+
+// Whether what a turn computes is the same in each: of lanes, it takes the number of the buffer
+// from a vector of equal ones.
+bool LaneStores::IsForAllLanes(LLVMValueRef value, const Loop& loop) const {
+  if (value == loop.lane) return false;
+  if (llvm_.is_instruction(value) == nullptr || !loop.blocks.contains(llvm_.get_block(value))) {
+    return true;
+  }
+  if (Is(value, kExtractElement) && Operand(value, 1) == loop.lane) {
+    return HasOneElement(llvm_, Operand(value, 0));
+  }
+  for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
+    if (!IsForAllLanes(Operand(value, static_cast<unsigned>(i)), loop)) return false;
+  }
+  return true;
+}
+
+// What a turn computes is used by nothing behind it, but through memory.
+bool LaneStores::HasOnlyItsOwnUses(const Loop& loop) const {
+  for (LLVMBasicBlockRef block : loop.blocks) {
+    for (auto* i = llvm_.get_first_instruction(block); i != nullptr;
+         i = llvm_.get_next_instruction(i)) {
+      if (Is(i, kPhi)) return false;
+      for (auto* use = llvm_.get_first_use(i); use != nullptr; use = llvm_.get_next_use(use)) {
+        if (!loop.blocks.contains(llvm_.get_block(llvm_.get_user(use)))) return false;
+      }
+    }
+  }
+  return !Is(llvm_.get_first_instruction(loop.exit), kPhi);
+}
+
+void LaneStores::Replace(const Loop& loop) {
+  const Function& function = StoreFunction(loop);
+  LLVMValueRef old_end = llvm_.get_terminator(loop.before);
+  llvm_.position_before(builder_, old_end);
+  LLVMValueRef address = CopyOf(loop.address, loop);
+  LLVMValueRef size = CopyOf(loop.size, loop);
+  std::vector<LLVMValueRef> values;
+  LLVMTypeRef type = llvm_.vector_type(loop.element_type, Lanes(loop));
+  for (LLVMValueRef value : loop.values) {
+    values.push_back(llvm_.build_bitcast(builder_, CopyOf(value, loop), type, ""));
+  }
+
+  LLVMValueRef parent = llvm_.get_function(loop.before);
+  LLVMBasicBlockRef following = NewBlock(parent, "following");
+  LLVMBasicBlockRef otherwise = NewBlock(parent, "otherwise");
+  LLVMValueRef are_active = AreAll(loop.active);
+  LLVMValueRef follow = llvm_.build_and(builder_, are_active, AllFollow(loop, size), "");
+  BranchLikely(follow, following, otherwise, kFollowing);
+  llvm_.erase(old_end);
+
+  llvm_.position_at_end(builder_, following);
+  const bool is_quad = values.size() == kQuad;
+  const std::vector<LLVMValueRef> pairs = is_quad ? PairsOfQuads(values) : values;
+  LLVMValueRef first = llvm_.build_extract(builder_, loop.offsets, Number(int32_, 0), "");
+  const std::vector<LLVMValueRef> vectors = is_quad ? InOrder(pairs) : values;
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    LLVMValueRef offset = llvm_.build_add(builder_, first, Number(int32_, i * Lanes(loop)), "");
+    StoreTo(address, offset, vectors[i], loop.element_type);
+  }
+  LeaveFor(loop);
+
+  llvm_.position_at_end(builder_, otherwise);
+  if (is_quad) {
+    LLVMBasicBlockRef quads = NewBlock(parent, "quads");
+    otherwise = NewBlock(parent, "lane_by_lane");
+    LLVMValueRef have_room = AreAll(HaveRoom(loop.offsets, size));
+    BranchLikely(llvm_.build_and(builder_, are_active, have_room, ""), quads, otherwise, kQuads);
+    llvm_.position_at_end(builder_, quads);
+    StoreQuads(address, loop.offsets, PairsOfQuads(values), [](unsigned, auto store) { store(); });
+    LeaveFor(loop);
+    llvm_.position_at_end(builder_, otherwise);
+  }
+  LLVMTypeRef mask = llvm_.vector_type(int32_, Lanes(loop));
+  std::vector<LLVMValueRef> arguments = {
+      address, size, llvm_.build_sext(builder_, loop.active, mask, ""), loop.offsets};
+  arguments.insert(arguments.end(), values.begin(), values.end());
+  Call(function, arguments);
+  LeaveFor(loop);
+}
+
+LLVMValueRef LaneStores::AllFollow(const Loop& loop, LLVMValueRef size) {
+  const unsigned lanes = Lanes(loop);
+  const auto count = static_cast<unsigned>(loop.values.size());
+  LLVMValueRef first = llvm_.build_extract(builder_, loop.offsets, Number(int32_, 0), "");
+  std::vector<LLVMValueRef> steps;
+  for (unsigned i = 0; i < lanes; ++i) steps.push_back(Number(int32_, i * count));
+  LLVMValueRef following =
+      llvm_.build_add(builder_, Splat(first, lanes), llvm_.const_vector(steps.data(), lanes), "");
+  LLVMValueRef follow =
+      AreAll(llvm_.build_comparison(builder_, kEqual, loop.offsets, following, ""));
+  // In 64 bits nothing wraps.
+  LLVMValueRef end = llvm_.build_add(builder_, llvm_.build_zext(builder_, first, int64_, ""),
+                                     Number(int64_, lanes * count), "");
+  LLVMValueRef has_room = llvm_.build_comparison(builder_, kUnsignedLessOrEqual, end,
+                                                 llvm_.build_zext(builder_, size, int64_, ""), "");
+  return llvm_.build_and(builder_, follow, has_room, "");
+}
+
+const LaneStores::Function& LaneStores::StoreFunction(const Loop& loop) {
+  const bool is_quad = loop.values.size() == kQuad;
+  Function& function = is_quad ? quad_function_ : element_functions_[loop.element_type];
+  if (function.value != nullptr) return function;
+  function = NewFunction(loop);
+  if (is_quad) {
+    Loop of_elements = loop;
+    of_elements.values.resize(1);
+    StoreFunction(of_elements);
+    MakeQuadFunction(function.value);
+  } else {
+    MakeElementFunction(function.value, loop.element_type);
+  }
+  return function;
+}
+
+LaneStores::Function LaneStores::NewFunction(const Loop& loop) {
+  LLVMTypeRef lanes = llvm_.type_of(loop.offsets);
+  std::vector<LLVMTypeRef> types = {llvm_.type_of(loop.address), int32_, lanes, lanes};
+  types.insert(types.end(), loop.values.size(), llvm_.vector_type(loop.element_type, Lanes(loop)));
+  Function function;
+  function.type = llvm_.function_type(llvm_.void_type(context_), types.data(),
+                                      static_cast<unsigned>(types.size()), 0);
+  function.value = llvm_.add_function(module_, "store_lanes", function.type);
+  llvm_.set_linkage(function.value, kInternalLinkage);
+  set_attributes_(caller_, function.value);
+  llvm_.position_at_end(builder_, NewBlock(function.value, "entry"));
+  return function;
+}
+
+void LaneStores::Call(const Function& function, std::vector<LLVMValueRef> arguments) {
+  llvm_.build_call(builder_, function.type, function.value, arguments.data(),
+                   static_cast<unsigned>(arguments.size()), "");
+}
+
+void LaneStores::MakeElementFunction(LLVMValueRef function, LLVMTypeRef element_type) {
+  LLVMValueRef address = llvm_.get_parameter(function, 0);
+  LLVMValueRef size = llvm_.get_parameter(function, 1);
+  LLVMValueRef active = llvm_.get_parameter(function, 2);
+  LLVMValueRef offsets = llvm_.get_parameter(function, 3);
+  LLVMValueRef values = llvm_.get_parameter(function, 4);
+  LLVMTypeRef lanes_type = llvm_.type_of(offsets);
+  const unsigned lanes = llvm_.get_vector_size(lanes_type);
+  LLVMValueRef is_active =
+      llvm_.build_comparison(builder_, kNotEqual, active, llvm_.const_null(lanes_type), "");
+  LLVMValueRef has_room =
+      llvm_.build_comparison(builder_, kUnsignedLess, offsets, Splat(size, lanes), "");
+  LLVMValueRef stores = llvm_.build_and(builder_, is_active, has_room, "");
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    LLVMValueRef number = Number(int32_, lane);
+    StoreWhere(function, llvm_.build_extract(builder_, stores, number, ""), [&] {
+      StoreTo(address, llvm_.build_extract(builder_, offsets, number, ""),
+              llvm_.build_extract(builder_, values, number, ""), element_type);
+    });
+  }
+  llvm_.build_return(builder_);
+}
+
+void LaneStores::MakeQuadFunction(LLVMValueRef function) {
+  LLVMValueRef address = llvm_.get_parameter(function, 0);
+  LLVMValueRef size = llvm_.get_parameter(function, 1);
+  LLVMValueRef active = llvm_.get_parameter(function, 2);
+  LLVMValueRef offsets = llvm_.get_parameter(function, 3);
+  std::vector<LLVMValueRef> values;
+  for (unsigned i = 0; i < kQuad; ++i) values.push_back(llvm_.get_parameter(function, 4 + i));
+  LLVMTypeRef lanes_type = llvm_.type_of(offsets);
+
+  llvm_.position_at_end(builder_, llvm_.get_first_block(function));
+  LLVMBasicBlockRef whole = NewBlock(function, "whole");
+  LLVMBasicBlockRef by_elements = NewBlock(function, "by_elements");
+  LLVMValueRef is_active =
+      llvm_.build_comparison(builder_, kNotEqual, active, llvm_.const_null(lanes_type), "");
+  LLVMValueRef is_idle = llvm_.build_not(builder_, is_active, "");
+  LLVMValueRef have_room = llvm_.build_or(builder_, HaveRoom(offsets, size), is_idle, "");
+  llvm_.build_branch(builder_, AreAll(have_room), whole, by_elements);
+
+  llvm_.position_at_end(builder_, by_elements);
+  for (unsigned i = 0; i < kQuad; ++i) {
+    LLVMValueRef index =
+        llvm_.build_add(builder_, offsets, Splat(Number(int32_, i), kQuadLanes), "");
+    Call(element_functions_[int32_], {address, size, active, index, values[i]});
+  }
+  llvm_.build_return(builder_);
+
+  llvm_.position_at_end(builder_, whole);
+  StoreQuads(address, offsets, PairsOfQuads(values), [&](unsigned lane, auto store) {
+    LLVMValueRef stores = llvm_.build_extract(builder_, is_active, Number(int32_, lane), "");
+    StoreWhere(function, stores, store);
+  });
+  llvm_.build_return(builder_);
+}
+
+template <class Guard>
+void LaneStores::StoreQuads(LLVMValueRef address, LLVMValueRef offsets,
+                            const std::vector<LLVMValueRef>& pairs, Guard guard) {
+  for (unsigned lane = 0; lane < kQuadLanes; ++lane) {
+    guard(lane, [&] {
+      LLVMValueRef pair = pairs[lane % kQuad];
+      const unsigned first = lane / kQuad * kQuad;
+      StoreTo(address, llvm_.build_extract(builder_, offsets, Number(int32_, lane), ""),
+              Shuffle(pair, pair, {first, first + 1, first + 2, first + 3}), int32_);
+    });
+  }
+}
+
+template <class Store>
+void LaneStores::StoreWhere(LLVMValueRef function, LLVMValueRef condition, Store store) {
+  LLVMBasicBlockRef storing = NewBlock(function, "store");
+  LLVMBasicBlockRef next = NewBlock(function, "next");
+  llvm_.build_branch(builder_, condition, storing, next);
+  llvm_.position_at_end(builder_, storing);
+  store();
+  llvm_.build_jump(builder_, next);
+  llvm_.position_at_end(builder_, next);
+}
+
+LLVMValueRef LaneStores::HaveRoom(LLVMValueRef offsets, LLVMValueRef size) {
+  LLVMValueRef is_quad =
+      llvm_.build_comparison(builder_, kUnsignedGreaterOrEqual, size, Number(int32_, kQuad), "");
+  LLVMValueRef last = llvm_.build_add(builder_, size, Number(int32_, 0u - kQuad), "");
+  LLVMValueRef is_before =
+      llvm_.build_comparison(builder_, kUnsignedLessOrEqual, offsets, Splat(last, kQuadLanes), "");
+  return llvm_.build_and(builder_, is_before, Splat(is_quad, kQuadLanes), "");
+}
+
+std::vector<LLVMValueRef> LaneStores::PairsOfQuads(const std::vector<LLVMValueRef>& values) {
+  // As x86's unpack instructions do, in each half of a vector.
+  const std::vector<unsigned> low = {0, 8, 1, 9, 4, 12, 5, 13};
+  const std::vector<unsigned> high = {2, 10, 3, 11, 6, 14, 7, 15};
+  const std::vector<unsigned> low_pairs = {0, 1, 8, 9, 4, 5, 12, 13};
+  const std::vector<unsigned> high_pairs = {2, 3, 10, 11, 6, 7, 14, 15};
+  std::vector<LLVMValueRef> pairs;
+  for (const auto& half : {low, high}) {
+    LLVMValueRef first = Shuffle(values[0], values[1], half);
+    LLVMValueRef second = Shuffle(values[2], values[3], half);
+    pairs.push_back(Shuffle(first, second, low_pairs));
+    pairs.push_back(Shuffle(first, second, high_pairs));
+  }
+  return pairs;
+}
+
+std::vector<LLVMValueRef> LaneStores::InOrder(const std::vector<LLVMValueRef>& pairs) {
+  const std::vector<unsigned> low = {0, 1, 2, 3, 8, 9, 10, 11};
+  const std::vector<unsigned> high = {4, 5, 6, 7, 12, 13, 14, 15};
+  return {Shuffle(pairs[0], pairs[1], low), Shuffle(pairs[2], pairs[3], low),
+          Shuffle(pairs[0], pairs[1], high), Shuffle(pairs[2], pairs[3], high)};
+}
+
+LLVMValueRef LaneStores::CopyOf(LLVMValueRef value, const Loop& loop) {
+  if (value == loop.lane) return Number(int32_, 0);
+  if (llvm_.is_instruction(value) == nullptr || !loop.blocks.contains(llvm_.get_block(value))) {
+    return value;
+  }
+  std::vector<LLVMValueRef> operands;
+  for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
+    operands.push_back(CopyOf(Operand(value, static_cast<unsigned>(i)), loop));
+  }
+  LLVMValueRef copy = llvm_.clone(value);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    llvm_.set_operand(copy, static_cast<unsigned>(i), operands[i]);
+  }
+  llvm_.insert(builder_, copy);
+  return copy;
+}
+
+void LaneStores::BranchLikely(LLVMValueRef condition, LLVMBasicBlockRef likely,
+                              LLVMBasicBlockRef otherwise, unsigned times) {
+  LLVMValueRef branch = llvm_.build_branch(builder_, condition, likely, otherwise);
+  constexpr std::string_view kWeights = "branch_weights";
+  constexpr std::string_view kKind = "prof";
+  LLVMMetadataRef weights[] = {llvm_.metadata_string(context_, kWeights.data(), kWeights.size()),
+                               llvm_.metadata_of(Number(int32_, times)),
+                               llvm_.metadata_of(Number(int32_, 1))};
+  llvm_.set_metadata(branch, llvm_.get_metadata_kind(context_, kKind.data(), kKind.size()),
+                     llvm_.metadata_as_value(context_, llvm_.metadata_node(context_, weights, 3)));
+}
+
+// As the loop does, with its counter at the end.
+void LaneStores::LeaveFor(const Loop& loop) {
+  llvm_.build_store(builder_, Number(int32_, Lanes(loop)), loop.counter);
+  llvm_.build_jump(builder_, loop.exit);
+}
+
+LLVMBasicBlockRef LaneStores::NewBlock(LLVMValueRef function, const char* name) {
+  return llvm_.append_block(context_, function, name);
+}
+
+void LaneStores::StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
+                         LLVMTypeRef element_type) {
+  LLVMValueRef place = llvm_.build_address(builder_, element_type, address, &offset, 1, "");
+  LLVMTypeRef pointer = llvm_.pointer_type(llvm_.type_of(vector), 0);
+  LLVMValueRef store =
+      llvm_.build_store(builder_, vector, llvm_.build_bitcast(builder_, place, pointer, ""));
+  llvm_.set_alignment(store, llvm_.get_int_width(element_type) / 8);
+}
+
+LLVMValueRef LaneStores::Shuffle(LLVMValueRef a, LLVMValueRef b,
+                                 const std::vector<unsigned>& elements) {
+  std::vector<LLVMValueRef> mask;
+  for (unsigned element : elements) mask.push_back(Number(int32_, element));
+  return llvm_.build_shuffle(
+      builder_, a, b, llvm_.const_vector(mask.data(), static_cast<unsigned>(mask.size())), "");
+}
+
+LLVMValueRef LaneStores::Splat(LLVMValueRef scalar, unsigned lanes) {
+  LLVMValueRef none = llvm_.get_undef(llvm_.vector_type(llvm_.type_of(scalar), lanes));
+  LLVMValueRef one = llvm_.build_insert(builder_, none, scalar, Number(int32_, 0), "");
+  return Shuffle(one, one, std::vector<unsigned>(lanes, 0));
+}
+
+// Of <n x i1>.
+LLVMValueRef LaneStores::AreAll(LLVMValueRef bits) {
+  LLVMTypeRef integer = llvm_.int_type(context_, llvm_.get_vector_size(llvm_.type_of(bits)));
+  return llvm_.build_comparison(builder_, kEqual, llvm_.build_bitcast(builder_, bits, integer, ""),
+                                llvm_.const_all_ones(integer), "");
+}
+
+}  // namespace webnnd

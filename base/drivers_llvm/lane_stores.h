@@ -1,0 +1,140 @@
+// What lanes store beside each other is stored at once.
+#ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_STORES_H_
+#define WEBNND_BASE_DRIVERS_LLVM_LANE_STORES_H_
+
+#include <map>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "base/drivers_llvm/llvm_functions.h"
+
+namespace webnnd {
+
+// llvmpipe stores to a buffer by a loop over the lanes: each asks whether the lane is active, loads
+// the buffer's size and address, and compares them for each element. Here, in place of such a loop,
+// whole vectors are stored where all lanes are active, their elements follow each other, and the
+// buffer has room for all of them; else a function of the module stores for each lane what the loop
+// would: quads whole where the buffer has room for each, or element by element.
+class LaneStores {
+ public:
+  // Of a function of ours, what LLVMAddFunction sets of those of the driver.
+  using SetAttributes = void(const void* caller, LLVMValueRef function);
+
+  LaneStores(const Llvm& llvm, LLVMModuleRef module, const void* caller, SetAttributes* set);
+  ~LaneStores() { llvm_.dispose_builder(builder_); }
+  LaneStores(const LaneStores&) = delete;
+  LaneStores& operator=(const LaneStores&) = delete;
+
+  // To be called before passes that promote variables: the loops' counters are in memory, and no
+  // block has a phi.
+  void Combine();
+
+ private:
+  // A loop as llvmpipe makes them (emit_store_mem of lp_bld_nir_soa.c).
+  struct Loop {
+    LLVMBasicBlockRef before;  // Goes to `header`, and nowhere else.
+    LLVMBasicBlockRef header;
+    LLVMBasicBlockRef exit;
+    std::unordered_set<LLVMBasicBlockRef> blocks;
+    LLVMValueRef lane;     // Which the turn is for, of `counter`.
+    LLVMValueRef counter;  // Its variable.
+    LLVMValueRef active;   // <lanes x i1>
+    LLVMValueRef offsets;  // <lanes x i32>, in elements.
+    LLVMValueRef offset;   // Of `lane`.
+    LLVMTypeRef element_type;
+    // Elements of a lane follow each other; <lanes x element_type>, or another type as wide.
+    std::vector<LLVMValueRef> values;
+    LLVMValueRef address;  // Of the buffer.
+    LLVMValueRef size;     // In elements.
+  };
+
+  void CombineIn(LLVMValueRef function);
+  // None where `latch` ends no such loop.
+  std::optional<Loop> LoopOf(LLVMBasicBlockRef latch) const;
+  bool ReadLatch(LLVMBasicBlockRef latch, Loop& loop) const;
+  bool ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const;
+  // The condition of an element in `block`, its store behind it, and the block after both.
+  LLVMBasicBlockRef ReadElement(LLVMBasicBlockRef block, Loop& loop) const;
+  bool ReadBound(LLVMValueRef condition, LLVMValueRef index, Loop& loop) const;
+  bool IsOffset(LLVMValueRef index, const Loop& loop) const;
+  bool IsForAllLanes(LLVMValueRef value, const Loop& loop) const;
+  bool HasOnlyItsOwnUses(const Loop& loop) const;
+  bool HasKnownType(const Loop& loop) const;
+
+  void Replace(const Loop& loop);
+  // Whether the elements of all lanes follow each other, and the buffer has room for them.
+  LLVMValueRef AllFollow(const Loop& loop, LLVMValueRef size);
+  void BranchLikely(LLVMValueRef condition, LLVMBasicBlockRef likely, LLVMBasicBlockRef otherwise,
+                    unsigned times);
+  // Goes on as the loop would.
+  void LeaveFor(const Loop& loop);
+
+  // What stores lane by lane: a function (address, size, active lanes as <lanes x i32>, offsets,
+  // values).
+  struct Function {
+    LLVMValueRef value = nullptr;
+    LLVMTypeRef type;
+  };
+  const Function& StoreFunction(const Loop& loop);
+  Function NewFunction(const Loop& loop);
+  void Call(const Function& function, std::vector<LLVMValueRef> arguments);
+  void MakeElementFunction(LLVMValueRef function, LLVMTypeRef element_type);
+  void MakeQuadFunction(LLVMValueRef function);
+  // Calls `store` once, in a block for where the condition holds.
+  template <class Store>
+  void StoreWhere(LLVMValueRef function, LLVMValueRef condition, Store store);
+  // For each lane, whether the buffer has room for its quad.
+  LLVMValueRef HaveRoom(LLVMValueRef offsets, LLVMValueRef size);
+  // guard(lane, store): calls `store` once, where the lane's quad may be stored.
+  template <class Guard>
+  void StoreQuads(LLVMValueRef address, LLVMValueRef offsets,
+                  const std::vector<LLVMValueRef>& pairs, Guard guard);
+  // Of four values, quads of lanes 0 and 4, 1 and 5, and so on.
+  std::vector<LLVMValueRef> PairsOfQuads(const std::vector<LLVMValueRef>& values);
+  // The same for lanes 0 and 1, and so on.
+  std::vector<LLVMValueRef> InOrder(const std::vector<LLVMValueRef>& pairs);
+
+  // What the loop computes for lane 0, computed where the builder is.
+  LLVMValueRef CopyOf(LLVMValueRef value, const Loop& loop);
+  LLVMBasicBlockRef NewBlock(LLVMValueRef function, const char* name);
+  void StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
+               LLVMTypeRef element_type);
+  LLVMValueRef Shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<unsigned>& elements);
+  LLVMValueRef Splat(LLVMValueRef scalar, unsigned lanes);
+  LLVMValueRef AreAll(LLVMValueRef bits);
+  LLVMValueRef Number(LLVMTypeRef type, unsigned long long value) const {
+    return llvm_.const_int(type, value, 0);
+  }
+
+  bool Is(LLVMValueRef value, int opcode) const {
+    return llvm_.is_instruction(value) != nullptr && llvm_.get_opcode(value) == opcode;
+  }
+  bool IsComparison(LLVMValueRef value, int predicate) const {
+    return Is(value, kICmp) && llvm_.get_predicate(value) == predicate;
+  }
+  bool IsNumber(LLVMValueRef value, unsigned long long number) const {
+    return llvm_.is_constant_int(value) != nullptr && llvm_.get_int_value(value) == number;
+  }
+  LLVMValueRef Operand(LLVMValueRef value, unsigned index) const {
+    return llvm_.get_operand(value, index);
+  }
+  unsigned Lanes(const Loop& loop) const {
+    return llvm_.get_vector_size(llvm_.type_of(loop.active));
+  }
+
+  const Llvm& llvm_;
+  LLVMModuleRef module_;
+  LLVMContextRef context_;
+  LLVMBuilderRef builder_;
+  LLVMTypeRef int32_;
+  LLVMTypeRef int64_;
+  const void* caller_;
+  SetAttributes* set_attributes_;
+  std::map<LLVMTypeRef, Function> element_functions_;  // By the type of an element.
+  Function quad_function_;
+};
+
+}  // namespace webnnd
+
+#endif  // WEBNND_BASE_DRIVERS_LLVM_LANE_STORES_H_
