@@ -25,19 +25,14 @@ READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 
+const bool kIsPow =
+    COMPUTE == COMPUTE_FLOAT && kOperandType == kFloat32 && kOperation == kBinaryPow;
+
 struct Operands {
   QuadOffsets places;
-  uvec4 a;
+  uvec4 a;  // Or the result, of kIsPow.
   uvec4 b;
 };
-
-Operands Prepare(uint first) {
-  Operands operands;
-  operands.places = OffsetsOfQuad(first, 1u, P(1));
-  operands.a = PREPARE_OPERAND(1, kOperandType, kAccess1, operands.places.offsets.x);
-  operands.b = PREPARE_OPERAND(2, kOperandType, kAccess2, operands.places.offsets.y);
-  return operands;
-}
 
 // Element k of the operand whose first one for this quad is at `begin`.
 #define VALUE_OF(slot, access, prepared, begin, offset)                                \
@@ -46,13 +41,58 @@ Operands Prepare(uint first) {
              : OPERAND_ELEMENT(slot, kOperandType, access, prepared, k, offset),       \
          kOperandType)
 
-uvec2 ComputeElement(Operands operands, uint e, uint k) {
+struct Values {
+  VALUE a;
+  VALUE b;
+};
+
+Values ValuesOf(Operands operands, uint e, uint k) {
   uvec2 offsets = OffsetsInQuad(operands.places, e, kInRows != 0u, 1u, P(1)).xy;
   uint elements_left = P(0) - 1u - operands.places.first;  // Behind the first of the quad.
-  VALUE a = VALUE_OF(1, kAccess1, operands.a, operands.places.offsets.x, offsets.x);
-  VALUE b = VALUE_OF(2, kAccess2, operands.b, operands.places.offsets.y, offsets.y);
-  if (IsBinaryPredicate(kOperation)) return uvec2(TestBinary(kOperation, a, b) ? 1u : 0u, 0u);
-  return Encode(ApplyBinary(kOperation, a, b), kResultType);
+  return Values(VALUE_OF(1, kAccess1, operands.a, operands.places.offsets.x, offsets.x),
+                VALUE_OF(2, kAccess2, operands.b, operands.places.offsets.y, offsets.y));
+}
+
+#if COMPUTE == COMPUTE_FLOAT
+// Of float32: all of a quad at once.
+uvec4 PowersOfQuad(Operands operands) {
+  vec4 x, y;
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+    const Values values = ValuesOf(operands, min(operands.places.first + k, P(0) - 1u), k);
+    x[k] = values.a;
+    y[k] = values.b;
+  }
+  vec4 powers = PowOfOrdinary(x, y);
+  // A loop, which drivers leave out where no invocation has any; it changes what it computes from, or it
+  // would be computed before.
+  while (!(IsOrdinaryPow(x.x, y.x) && IsOrdinaryPow(x.y, y.y) && IsOrdinaryPow(x.z, y.z) &&
+           IsOrdinaryPow(x.w, y.w))) {
+    powers = Pow(x, y);
+    x = vec4(1.0);
+    y = vec4(1.0);
+  }
+  return floatBitsToUint(powers);
+}
+#endif
+
+Operands Prepare(uint first) {
+  Operands operands;
+  operands.places = OffsetsOfQuad(first, 1u, P(1));
+  operands.a = PREPARE_OPERAND(1, kOperandType, kAccess1, operands.places.offsets.x);
+  operands.b = PREPARE_OPERAND(2, kOperandType, kAccess2, operands.places.offsets.y);
+#if COMPUTE == COMPUTE_FLOAT
+  if (kIsPow) operands.a = PowersOfQuad(operands);
+#endif
+  return operands;
+}
+
+uvec2 ComputeElement(Operands operands, uint e, uint k) {
+  if (kIsPow) return uvec2(operands.a[k & 3u], 0u);
+  const Values values = ValuesOf(operands, e, k);
+  if (IsBinaryPredicate(kOperation)) {
+    return uvec2(TestBinary(kOperation, values.a, values.b) ? 1u : 0u, 0u);
+  }
+  return Encode(ApplyBinary(kOperation, values.a, values.b), kResultType);
 }
 
 void main() {

@@ -65,15 +65,22 @@ float ExpMinus1(float x) {
   return IsNan(x) ? x : result;
 }
 
-// x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)), for positive finite x.
+// x = m * 2^exponent with m in [sqrt(1/2), sqrt(2)), for positive normal x.
+float SplitNormal(float x, out int exponent) {
+  uint bits = floatBitsToUint(x) - 0x3f3504f3u;
+  exponent = int(bits) >> 23;
+  return uintBitsToFloat((bits & 0x007fffffu) + 0x3f3504f3u);
+}
+
+// The same for all that are positive and finite.
 float SplitExponent(float x, out int exponent) {
   const bool is_subnormal = x < 1.17549435e-38;
   float normal = x * 8388608.0;
   normal = is_subnormal ? normal : x;
-  uint bits = floatBitsToUint(normal) - 0x3f3504f3u;
   int lift = is_subnormal ? -23 : 0;
-  exponent = lift + (int(bits) >> 23);
-  return uintBitsToFloat((bits & 0x007fffffu) + 0x3f3504f3u);
+  float m = SplitNormal(normal, exponent);
+  exponent += lift;
+  return m;
 }
 
 // 2 * atanh(s) - 2 * s for |s| <= 0.1716 and t = s * s.
@@ -107,69 +114,74 @@ float LogOnePlus(float x) {
 
 // The upper 12 bits of a float, whose products with those of others are exact.
 float UpperOf(float x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
+vec4 UpperOf(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 
-bool IsInteger(float y) { return roundEven(y) == y; }
-
-// x^y for x that is positive, 0 or infinite: the binary logarithm of x in two floats, of which the
+// x^y for x that is positive, 0 or infinite, or `is_normal` (a constant): the binary logarithm of x in two floats, of which the
 // upper has 12 bits, because its error is multiplied by y log(x). NaN for NaN in y, and where IEEE
-// 754's pow has 1 for NaN alone.
-float PowPositive(float x, float y) {
-  int exponent;
-  float m = SplitExponent(x, exponent);
-  float e = float(exponent);
+// 754's pow has 1 for NaN alone. Of four at once: each is a chain of some 50 operations that wait for
+// one another, and processors see no two such chains one behind the other.
+vec4 PowPositive(vec4 x, vec4 y, bool is_normal) {
+  ivec4 exponent;
+  vec4 m;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    m[i] = is_normal ? SplitNormal(x[i], exponent[i]) : SplitExponent(x[i], exponent[i]);
+  }
+  vec4 e = vec4(exponent);
   // log2(m) = 2 / ln(2) * atanh(f / (2 + f)), whose first term is in two parts.
-  precise float f = m - 1.0;
-  float s = f / (2.0 + f);
-  float upper_s = UpperOf(s);
-  float upper_f = UpperOf(f);
-  precise float lower_f = f - upper_f;
+  precise vec4 f = m - 1.0;
+  vec4 s = f / (2.0 + f);
+  vec4 upper_s = UpperOf(s);
+  vec4 upper_f = UpperOf(f);
+  precise vec4 lower_f = f - upper_f;
   // What upper_s lacks: the first difference is exact. 1 / (2 + f) is half of 1 - s.
-  precise float remainder = ((f - 2.0 * upper_s) - upper_s * upper_f) - upper_s * lower_f;
-  float lower_s = remainder * (0.5 - 0.5 * s);
-  precise float error_of_s = (upper_s - s) + lower_s;
-  float square = s * s;
-  float cube = s * square;
-  float q = (3.365946613e-01 * square + 4.119010125e-01) * (square * square) +
-            (5.770797764e-01 * square + 9.617966922e-01);
-  precise float m_log = upper_s * 2.884765625;
-  float rest = cube * q + ((lower_s + square * error_of_s) * 2.885390082 + upper_s * 6.244567779e-04);
-  precise float log_upper = UpperOf(e + (s * 2.885390082 + cube * q));
-  precise float log_lower = ((e - log_upper) + m_log) + rest;
-  float upper_y = UpperOf(y);
-  precise float lower_y = y - upper_y;
-  precise float product = upper_y * log_upper;
-  float product_rest = lower_y * log_upper + y * log_lower;
+  precise vec4 remainder = ((f - 2.0 * upper_s) - upper_s * upper_f) - upper_s * lower_f;
+  vec4 lower_s = remainder * (0.5 - 0.5 * s);
+  precise vec4 error_of_s = (upper_s - s) + lower_s;
+  vec4 square = s * s;
+  vec4 cube = s * square;
+  vec4 q = (3.365946613e-01 * square + 4.119010125e-01) * (square * square) +
+           (5.770797764e-01 * square + 9.617966922e-01);
+  precise vec4 m_log = upper_s * 2.884765625;
+  vec4 rest = cube * q + ((lower_s + square * error_of_s) * 2.885390082 + upper_s * 6.244567779e-04);
+  precise vec4 log_upper = UpperOf(e + (s * 2.885390082 + cube * q));
+  precise vec4 log_lower = ((e - log_upper) + m_log) + rest;
+  vec4 upper_y = UpperOf(y);
+  precise vec4 lower_y = y - upper_y;
+  precise vec4 product = upper_y * log_upper;
+  vec4 product_rest = lower_y * log_upper + y * log_lower;
   // 2^product by a power of 2 that no float may hold: two factors, with both their biases in the
   // rounder (see ExpOfNegative).
   const float kRounder = 12582912.0 + 254.0;
-  precise float shifted = product + kRounder;
-  precise float rounded = shifted - kRounder;
-  precise float fraction = product - rounded;
-  float r = fraction + product_rest;
-  float r_square = r * r;
-  float power = 1.534581089e-04 * r_square + (1.340820273e-03 * r + 9.618533905e-03);
+  precise vec4 shifted = product + kRounder;
+  precise vec4 rounded = shifted - kRounder;
+  precise vec4 fraction = product - rounded;
+  vec4 r = fraction + product_rest;
+  vec4 r_square = r * r;
+  vec4 power = 1.534581089e-04 * r_square + (1.340820273e-03 * r + 9.618533905e-03);
   power = power * r_square + (5.550308655e-02 * r + 2.402264652e-01);
   power = power * r_square + (6.931472136e-01 * r + 1.0);
-  const uint both = floatBitsToUint(shifted);
-  const uint half_of_both = both >> 1;
-  float result = power * uintBitsToFloat(half_of_both << 23) *
-                 uintBitsToFloat((both - half_of_both) << 23);
+  const uvec4 both = floatBitsToUint(shifted);
+  const uvec4 half_of_both = both >> 1;
+  vec4 result = power * uintBitsToFloat(half_of_both << 23) *
+                uintBitsToFloat((both - half_of_both) << 23);
   // Where the factors may be anything. Infinity and 0 are beyond the range of SplitExponent.
-  const float infinite = INFINITY;
-  const bool is_infinite = x == infinite;
-  const bool is_zero = x == 0.0;
-  float log_all = is_infinite ? infinite : log_upper;
-  log_all = is_zero ? -infinite : log_all;
-  float z = y * log_all;
-  result = z > 129.0 ? infinite : result;
-  return z < -151.0 ? 0.0 : result;
+  const vec4 infinite = vec4(INFINITY);
+  vec4 log_all = log_upper;
+  if (!is_normal) {
+    log_all = mix(log_all, infinite, equal(x, infinite));
+    log_all = mix(log_all, -infinite, equal(x, vec4(0.0)));
+  }
+  vec4 z = y * log_all;
+  result = mix(result, infinite, greaterThan(z, vec4(129.0)));
+  return mix(result, vec4(0.0), lessThan(z, vec4(-151.0)));
 }
 
-// As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 3 ULP.
-float Pow(float x, float y) {
+bool IsInteger(float y) { return roundEven(y) == y; }
+
+// `result` for |x|^y, as IEEE 754's pow has it for x and y.
+float PowOfSign(float x, float y, float result) {
   const uint x_bits = floatBitsToUint(x);
   const float magnitude = abs(x);
-  float result = PowPositive(magnitude, y);
   // The sign of x, where y is odd: floats from 2^24 on are even.
   const bool is_integer = IsInteger(y);
   const bool is_twice = IsInteger(0.5 * y);
@@ -190,6 +202,23 @@ float Pow(float x, float y) {
   const bool is_unit_to_infinity = x_is_unit && y_is_infinite;
   const bool is_one = x_is_one || y_is_zero || is_unit_to_infinity;
   return is_one ? 1.0 : result;
+}
+
+// As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 3 ULP.
+vec4 Pow(vec4 x, vec4 y) {
+  vec4 result = PowPositive(abs(x), y, false);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) result[i] = PowOfSign(x[i], y[i], result[i]);
+  return result;
+}
+float Pow(float x, float y) { return Pow(vec4(x), vec4(y)).x; }
+
+// The same where IsOrdinaryPow holds of each, in half of the time.
+vec4 PowOfOrdinary(vec4 x, vec4 y) { return PowPositive(x, y, true); }
+// Whether x is positive and normal, and y finite.
+bool IsOrdinaryPow(float x, float y) {
+  const bool x_is_normal = floatBitsToUint(x) - 0x00800000u < 0x7f000000u;
+  const bool y_is_finite = (floatBitsToUint(y) & 0x7fffffffu) < 0x7f800000u;
+  return x_is_normal && y_is_finite;
 }
 
 float Sigmoid(float x) {

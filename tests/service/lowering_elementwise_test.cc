@@ -379,6 +379,37 @@ TEST(Binary, PowOfGreatExponents_KeepsItsAccuracy) {
   }
 }
 
+// Of four neighbours, each in turn beside three whose powers take the short way; and all of a
+// subgroup's neighbours but one take it.
+TEST(Binary, PowOfSpecialValues_LeavesItsNeighboursAlone) {
+  constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
+  const std::pair<long double, long double> specials[] = {
+      {-2, 3},         {-2, 2},         {-2, 0.5L},        {0, -1},        {0, 2},
+      {-0.0L, 3},      {-0.0L, -3},     {kInfinity, -1},   {kInfinity, 2}, {-kInfinity, 3},
+      {2, kInfinity},  {2, -kInfinity}, {0.5L, kInfinity}, {1, kNan},      {1, kInfinity},
+      {-1, kInfinity}, {kNan, 0},       {kNan, 2},         {2, kNan},      {0x1p-130L, 0.5L}};
+  for (const auto& [base, exponent] : specials) {
+    std::vector<long double> bases(4 * 36, 1.5L);
+    std::vector<long double> exponents(4 * 36, 2.25L);
+    for (size_t quad = 0; quad < 4; ++quad) {
+      bases[quad * 36 + quad] = base;
+      exponents[quad * 36 + quad] = exponent;
+    }
+    const HostTensor a = HostTensor::Create(OperandDataType::kFloat32, {4, 36}, bases);
+    const HostTensor b = HostTensor::Create(OperandDataType::kFloat32, {4, 36}, exponents);
+    const std::vector<long double> powers = RunOne(OperatorKind::kPow, {a, b}).Values();
+    for (size_t i = 0; i < powers.size(); ++i) {
+      const long double expected = std::pow(bases[i], exponents[i]);
+      const bool is_near = std::isnan(expected)
+                               ? std::isnan(powers[i])
+                               : UlpDistance(OperandDataType::kFloat32, powers[i], expected) <= 3;
+      EXPECT_TRUE(is_near &&
+                  (std::isnan(expected) || std::signbit(expected) == std::signbit(powers[i])))
+          << bases[i] << " to the power of " << exponents[i] << " is " << powers[i];
+    }
+  }
+}
+
 // The type's own arithmetic in 128 bits, so that only the last step wraps.
 long double Wrap(OperandDataType type, __int128 value) {
   return RoundTo(type, static_cast<long double>(static_cast<int64_t>(value))) < 0 ||
