@@ -8,11 +8,12 @@
 // to 2 times as long (docs/benchmarks.md). What else AVX-512 has, more registers and masks among
 // it, they keep; GALLIUM_OVERRIDE_CPU_CAPS=avx would take that, too.
 //
-// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores, become stores of vectors
-// where lanes' elements follow each other (lane_stores.h). What is left of them is unrolled, and in
-// short modules functions are inlined, by which it loads texels: what is taken from the stack lane by
-// lane stays in registers. LLVMAddFunction has the stack aligned for it: without arrays on it LLVM
-// does not know in time that it spills vectors there, and they straddle lines of the cache.
+// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores, become stores of
+// vectors where lanes' elements follow each other (lane_stores.h). What is left of them is
+// unrolled, and in short modules functions are inlined, by which it loads texels: what is taken
+// from the stack lane by lane stays in registers. LLVMAddFunction has the stack aligned for it:
+// without arrays on it LLVM does not know in time that it spills vectors there, and they straddle
+// lines of the cache.
 //
 // LLVMRunPasses, too: what all lanes load from one address is loaded once (uniform_lanes.h), loops
 // end where no lane goes on, not a turn later (loop_exits.h), and products and sums become one

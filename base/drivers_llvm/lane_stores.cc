@@ -1,6 +1,5 @@
 #include "base/drivers_llvm/lane_stores.h"
 
-#include <string_view>
 #include <utility>
 
 namespace webnnd {
@@ -21,9 +20,7 @@ LaneStores::LaneStores(const Llvm& llvm, LLVMModuleRef module, const void* calle
     : llvm_(llvm),
       module_(module),
       context_(llvm.get_context(module)),
-      builder_(llvm.create_builder(context_)),
-      int32_(llvm.int_type(context_, 32)),
-      int64_(llvm.int_type(context_, 64)),
+      build_(llvm, module),
       caller_(caller),
       set_attributes_(set) {}
 
@@ -118,7 +115,7 @@ bool LaneStores::ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const {
   loop.blocks.insert(loop.header);
   LLVMValueRef is_last = llvm_.get_condition(llvm_.get_terminator(latch));
   return llvm_.get_vector_size(llvm_.type_of(loop.offsets)) == Lanes(loop) &&
-         llvm_.type_of(loop.offset) == int32_ && IsNumber(Operand(is_last, 1), Lanes(loop));
+         llvm_.type_of(loop.offset) == build_.int32() && IsNumber(Operand(is_last, 1), Lanes(loop));
 }
 
 LLVMBasicBlockRef LaneStores::ReadElement(LLVMBasicBlockRef block, Loop& loop) const {
@@ -189,7 +186,8 @@ bool LaneStores::ReadBound(LLVMValueRef condition, LLVMValueRef index, Loop& loo
 bool LaneStores::HasKnownType(const Loop& loop) const {
   if (llvm_.get_type_kind(loop.element_type) != kIntegerType) return false;
   if (loop.values.size() == 1) return true;
-  return loop.values.size() == kQuad && loop.element_type == int32_ && Lanes(loop) == kQuadLanes;
+  return loop.values.size() == kQuad && loop.element_type == build_.int32() &&
+         Lanes(loop) == kQuadLanes;
 }
 
 // Whether what a turn computes is the same in each: of lanes, it takes the number of the buffer
@@ -225,69 +223,65 @@ bool LaneStores::HasOnlyItsOwnUses(const Loop& loop) const {
 void LaneStores::Replace(const Loop& loop) {
   const Function& function = StoreFunction(loop);
   LLVMValueRef old_end = llvm_.get_terminator(loop.before);
-  llvm_.position_before(builder_, old_end);
+  llvm_.position_before(build_.get(), old_end);
   LLVMValueRef address = CopyOf(loop.address, loop);
   LLVMValueRef size = CopyOf(loop.size, loop);
   std::vector<LLVMValueRef> values;
   LLVMTypeRef type = llvm_.vector_type(loop.element_type, Lanes(loop));
   for (LLVMValueRef value : loop.values) {
-    values.push_back(llvm_.build_bitcast(builder_, CopyOf(value, loop), type, ""));
+    values.push_back(llvm_.build_bitcast(build_.get(), CopyOf(value, loop), type, ""));
   }
 
   LLVMValueRef parent = llvm_.get_function(loop.before);
-  LLVMBasicBlockRef following = NewBlock(parent, "following");
-  LLVMBasicBlockRef otherwise = NewBlock(parent, "otherwise");
-  LLVMValueRef are_active = AreAll(loop.active);
-  LLVMValueRef follow = llvm_.build_and(builder_, are_active, AllFollow(loop, size), "");
-  BranchLikely(follow, following, otherwise, kFollowing);
+  LLVMBasicBlockRef following = build_.NewBlock(parent, "following");
+  LLVMBasicBlockRef otherwise = build_.NewBlock(parent, "otherwise");
+  LLVMValueRef are_active = build_.AreAll(loop.active);
+  LLVMValueRef follow = llvm_.build_and(build_.get(), are_active, AllFollow(loop, size), "");
+  build_.BranchLikely(follow, following, otherwise, kFollowing);
   llvm_.erase(old_end);
 
-  llvm_.position_at_end(builder_, following);
+  llvm_.position_at_end(build_.get(), following);
   const bool is_quad = values.size() == kQuad;
   const std::vector<LLVMValueRef> pairs = is_quad ? PairsOfQuads(values) : values;
-  LLVMValueRef first = llvm_.build_extract(builder_, loop.offsets, Number(int32_, 0), "");
+  LLVMValueRef first = build_.Element(loop.offsets, 0);
   const std::vector<LLVMValueRef> vectors = is_quad ? InOrder(pairs) : values;
   for (size_t i = 0; i < vectors.size(); ++i) {
-    LLVMValueRef offset = llvm_.build_add(builder_, first, Number(int32_, i * Lanes(loop)), "");
+    LLVMValueRef offset = llvm_.build_add(build_.get(), first, build_.Number(i * Lanes(loop)), "");
     StoreTo(address, offset, vectors[i], loop.element_type);
   }
   LeaveFor(loop);
 
-  llvm_.position_at_end(builder_, otherwise);
+  llvm_.position_at_end(build_.get(), otherwise);
   if (is_quad) {
-    LLVMBasicBlockRef quads = NewBlock(parent, "quads");
-    otherwise = NewBlock(parent, "lane_by_lane");
-    LLVMValueRef have_room = AreAll(HaveRoom(loop.offsets, size));
-    BranchLikely(llvm_.build_and(builder_, are_active, have_room, ""), quads, otherwise, kQuads);
-    llvm_.position_at_end(builder_, quads);
+    LLVMBasicBlockRef quads = build_.NewBlock(parent, "quads");
+    otherwise = build_.NewBlock(parent, "lane_by_lane");
+    LLVMValueRef have_room = build_.AreAll(HaveRoom(loop.offsets, size));
+    build_.BranchLikely(llvm_.build_and(build_.get(), are_active, have_room, ""), quads, otherwise,
+                        kQuads);
+    llvm_.position_at_end(build_.get(), quads);
     StoreQuads(address, loop.offsets, PairsOfQuads(values), [](unsigned, auto store) { store(); });
     LeaveFor(loop);
-    llvm_.position_at_end(builder_, otherwise);
+    llvm_.position_at_end(build_.get(), otherwise);
   }
-  LLVMTypeRef mask = llvm_.vector_type(int32_, Lanes(loop));
+  LLVMTypeRef mask = llvm_.vector_type(build_.int32(), Lanes(loop));
   std::vector<LLVMValueRef> arguments = {
-      address, size, llvm_.build_sext(builder_, loop.active, mask, ""), loop.offsets};
+      address, size, llvm_.build_sext(build_.get(), loop.active, mask, ""), loop.offsets};
   arguments.insert(arguments.end(), values.begin(), values.end());
   Call(function, arguments);
   LeaveFor(loop);
 }
 
 LLVMValueRef LaneStores::AllFollow(const Loop& loop, LLVMValueRef size) {
-  const unsigned lanes = Lanes(loop);
   const auto count = static_cast<unsigned>(loop.values.size());
-  LLVMValueRef first = llvm_.build_extract(builder_, loop.offsets, Number(int32_, 0), "");
-  std::vector<LLVMValueRef> steps;
-  for (unsigned i = 0; i < lanes; ++i) steps.push_back(Number(int32_, i * count));
-  LLVMValueRef following =
-      llvm_.build_add(builder_, Splat(first, lanes), llvm_.const_vector(steps.data(), lanes), "");
-  LLVMValueRef follow =
-      AreAll(llvm_.build_comparison(builder_, kEqual, loop.offsets, following, ""));
+  LLVMValueRef follow = build_.Follow(loop.offsets, count);
   // In 64 bits nothing wraps.
-  LLVMValueRef end = llvm_.build_add(builder_, llvm_.build_zext(builder_, first, int64_, ""),
-                                     Number(int64_, lanes * count), "");
-  LLVMValueRef has_room = llvm_.build_comparison(builder_, kUnsignedLessOrEqual, end,
-                                                 llvm_.build_zext(builder_, size, int64_, ""), "");
-  return llvm_.build_and(builder_, follow, has_room, "");
+  LLVMValueRef first =
+      llvm_.build_zext(build_.get(), build_.Element(loop.offsets, 0), build_.int64(), "");
+  LLVMValueRef end =
+      llvm_.build_add(build_.get(), first, build_.WideNumber(Lanes(loop) * count), "");
+  LLVMValueRef room = llvm_.build_zext(build_.get(), size, build_.int64(), "");
+  LLVMValueRef has_room = llvm_.build_comparison(build_.get(), kUnsignedLessOrEqual, end, room, "");
+  return llvm_.build_and(build_.get(), follow, has_room, "");
 }
 
 const LaneStores::Function& LaneStores::StoreFunction(const Loop& loop) {
@@ -308,7 +302,7 @@ const LaneStores::Function& LaneStores::StoreFunction(const Loop& loop) {
 
 LaneStores::Function LaneStores::NewFunction(const Loop& loop) {
   LLVMTypeRef lanes = llvm_.type_of(loop.offsets);
-  std::vector<LLVMTypeRef> types = {llvm_.type_of(loop.address), int32_, lanes, lanes};
+  std::vector<LLVMTypeRef> types = {llvm_.type_of(loop.address), build_.int32(), lanes, lanes};
   types.insert(types.end(), loop.values.size(), llvm_.vector_type(loop.element_type, Lanes(loop)));
   Function function;
   function.type = llvm_.function_type(llvm_.void_type(context_), types.data(),
@@ -316,12 +310,12 @@ LaneStores::Function LaneStores::NewFunction(const Loop& loop) {
   function.value = llvm_.add_function(module_, "store_lanes", function.type);
   llvm_.set_linkage(function.value, kInternalLinkage);
   set_attributes_(caller_, function.value);
-  llvm_.position_at_end(builder_, NewBlock(function.value, "entry"));
+  llvm_.position_at_end(build_.get(), build_.NewBlock(function.value, "entry"));
   return function;
 }
 
 void LaneStores::Call(const Function& function, std::vector<LLVMValueRef> arguments) {
-  llvm_.build_call(builder_, function.type, function.value, arguments.data(),
+  llvm_.build_call(build_.get(), function.type, function.value, arguments.data(),
                    static_cast<unsigned>(arguments.size()), "");
 }
 
@@ -334,18 +328,16 @@ void LaneStores::MakeElementFunction(LLVMValueRef function, LLVMTypeRef element_
   LLVMTypeRef lanes_type = llvm_.type_of(offsets);
   const unsigned lanes = llvm_.get_vector_size(lanes_type);
   LLVMValueRef is_active =
-      llvm_.build_comparison(builder_, kNotEqual, active, llvm_.const_null(lanes_type), "");
+      llvm_.build_comparison(build_.get(), kNotEqual, active, llvm_.const_null(lanes_type), "");
   LLVMValueRef has_room =
-      llvm_.build_comparison(builder_, kUnsignedLess, offsets, Splat(size, lanes), "");
-  LLVMValueRef stores = llvm_.build_and(builder_, is_active, has_room, "");
+      llvm_.build_comparison(build_.get(), kUnsignedLess, offsets, build_.Splat(size, lanes), "");
+  LLVMValueRef stores = llvm_.build_and(build_.get(), is_active, has_room, "");
   for (unsigned lane = 0; lane < lanes; ++lane) {
-    LLVMValueRef number = Number(int32_, lane);
-    StoreWhere(function, llvm_.build_extract(builder_, stores, number, ""), [&] {
-      StoreTo(address, llvm_.build_extract(builder_, offsets, number, ""),
-              llvm_.build_extract(builder_, values, number, ""), element_type);
+    StoreWhere(function, build_.Element(stores, lane), [&] {
+      StoreTo(address, build_.Element(offsets, lane), build_.Element(values, lane), element_type);
     });
   }
-  llvm_.build_return(builder_);
+  llvm_.build_return(build_.get());
 }
 
 void LaneStores::MakeQuadFunction(LLVMValueRef function) {
@@ -357,29 +349,28 @@ void LaneStores::MakeQuadFunction(LLVMValueRef function) {
   for (unsigned i = 0; i < kQuad; ++i) values.push_back(llvm_.get_parameter(function, 4 + i));
   LLVMTypeRef lanes_type = llvm_.type_of(offsets);
 
-  llvm_.position_at_end(builder_, llvm_.get_first_block(function));
-  LLVMBasicBlockRef whole = NewBlock(function, "whole");
-  LLVMBasicBlockRef by_elements = NewBlock(function, "by_elements");
+  llvm_.position_at_end(build_.get(), llvm_.get_first_block(function));
+  LLVMBasicBlockRef whole = build_.NewBlock(function, "whole");
+  LLVMBasicBlockRef by_elements = build_.NewBlock(function, "by_elements");
   LLVMValueRef is_active =
-      llvm_.build_comparison(builder_, kNotEqual, active, llvm_.const_null(lanes_type), "");
-  LLVMValueRef is_idle = llvm_.build_not(builder_, is_active, "");
-  LLVMValueRef have_room = llvm_.build_or(builder_, HaveRoom(offsets, size), is_idle, "");
-  llvm_.build_branch(builder_, AreAll(have_room), whole, by_elements);
+      llvm_.build_comparison(build_.get(), kNotEqual, active, llvm_.const_null(lanes_type), "");
+  LLVMValueRef is_idle = llvm_.build_not(build_.get(), is_active, "");
+  LLVMValueRef have_room = llvm_.build_or(build_.get(), HaveRoom(offsets, size), is_idle, "");
+  llvm_.build_branch(build_.get(), build_.AreAll(have_room), whole, by_elements);
 
-  llvm_.position_at_end(builder_, by_elements);
+  llvm_.position_at_end(build_.get(), by_elements);
   for (unsigned i = 0; i < kQuad; ++i) {
     LLVMValueRef index =
-        llvm_.build_add(builder_, offsets, Splat(Number(int32_, i), kQuadLanes), "");
-    Call(element_functions_[int32_], {address, size, active, index, values[i]});
+        llvm_.build_add(build_.get(), offsets, build_.Splat(build_.Number(i), kQuadLanes), "");
+    Call(element_functions_[build_.int32()], {address, size, active, index, values[i]});
   }
-  llvm_.build_return(builder_);
+  llvm_.build_return(build_.get());
 
-  llvm_.position_at_end(builder_, whole);
+  llvm_.position_at_end(build_.get(), whole);
   StoreQuads(address, offsets, PairsOfQuads(values), [&](unsigned lane, auto store) {
-    LLVMValueRef stores = llvm_.build_extract(builder_, is_active, Number(int32_, lane), "");
-    StoreWhere(function, stores, store);
+    StoreWhere(function, build_.Element(is_active, lane), store);
   });
-  llvm_.build_return(builder_);
+  llvm_.build_return(build_.get());
 }
 
 template <class Guard>
@@ -389,30 +380,30 @@ void LaneStores::StoreQuads(LLVMValueRef address, LLVMValueRef offsets,
     guard(lane, [&] {
       LLVMValueRef pair = pairs[lane % kQuad];
       const unsigned first = lane / kQuad * kQuad;
-      StoreTo(address, llvm_.build_extract(builder_, offsets, Number(int32_, lane), ""),
-              Shuffle(pair, pair, {first, first + 1, first + 2, first + 3}), int32_);
+      StoreTo(address, build_.Element(offsets, lane),
+              build_.Shuffle(pair, pair, {first, first + 1, first + 2, first + 3}), build_.int32());
     });
   }
 }
 
 template <class Store>
 void LaneStores::StoreWhere(LLVMValueRef function, LLVMValueRef condition, Store store) {
-  LLVMBasicBlockRef storing = NewBlock(function, "store");
-  LLVMBasicBlockRef next = NewBlock(function, "next");
-  llvm_.build_branch(builder_, condition, storing, next);
-  llvm_.position_at_end(builder_, storing);
+  LLVMBasicBlockRef storing = build_.NewBlock(function, "store");
+  LLVMBasicBlockRef next = build_.NewBlock(function, "next");
+  llvm_.build_branch(build_.get(), condition, storing, next);
+  llvm_.position_at_end(build_.get(), storing);
   store();
-  llvm_.build_jump(builder_, next);
-  llvm_.position_at_end(builder_, next);
+  llvm_.build_jump(build_.get(), next);
+  llvm_.position_at_end(build_.get(), next);
 }
 
 LLVMValueRef LaneStores::HaveRoom(LLVMValueRef offsets, LLVMValueRef size) {
   LLVMValueRef is_quad =
-      llvm_.build_comparison(builder_, kUnsignedGreaterOrEqual, size, Number(int32_, kQuad), "");
-  LLVMValueRef last = llvm_.build_add(builder_, size, Number(int32_, 0u - kQuad), "");
-  LLVMValueRef is_before =
-      llvm_.build_comparison(builder_, kUnsignedLessOrEqual, offsets, Splat(last, kQuadLanes), "");
-  return llvm_.build_and(builder_, is_before, Splat(is_quad, kQuadLanes), "");
+      llvm_.build_comparison(build_.get(), kUnsignedGreaterOrEqual, size, build_.Number(kQuad), "");
+  LLVMValueRef last = llvm_.build_add(build_.get(), size, build_.Number(0u - kQuad), "");
+  LLVMValueRef is_before = llvm_.build_comparison(build_.get(), kUnsignedLessOrEqual, offsets,
+                                                  build_.Splat(last, kQuadLanes), "");
+  return llvm_.build_and(build_.get(), is_before, build_.Splat(is_quad, kQuadLanes), "");
 }
 
 std::vector<LLVMValueRef> LaneStores::PairsOfQuads(const std::vector<LLVMValueRef>& values) {
@@ -423,10 +414,10 @@ std::vector<LLVMValueRef> LaneStores::PairsOfQuads(const std::vector<LLVMValueRe
   const std::vector<unsigned> high_pairs = {2, 3, 10, 11, 6, 7, 14, 15};
   std::vector<LLVMValueRef> pairs;
   for (const auto& half : {low, high}) {
-    LLVMValueRef first = Shuffle(values[0], values[1], half);
-    LLVMValueRef second = Shuffle(values[2], values[3], half);
-    pairs.push_back(Shuffle(first, second, low_pairs));
-    pairs.push_back(Shuffle(first, second, high_pairs));
+    LLVMValueRef first = build_.Shuffle(values[0], values[1], half);
+    LLVMValueRef second = build_.Shuffle(values[2], values[3], half);
+    pairs.push_back(build_.Shuffle(first, second, low_pairs));
+    pairs.push_back(build_.Shuffle(first, second, high_pairs));
   }
   return pairs;
 }
@@ -434,12 +425,12 @@ std::vector<LLVMValueRef> LaneStores::PairsOfQuads(const std::vector<LLVMValueRe
 std::vector<LLVMValueRef> LaneStores::InOrder(const std::vector<LLVMValueRef>& pairs) {
   const std::vector<unsigned> low = {0, 1, 2, 3, 8, 9, 10, 11};
   const std::vector<unsigned> high = {4, 5, 6, 7, 12, 13, 14, 15};
-  return {Shuffle(pairs[0], pairs[1], low), Shuffle(pairs[2], pairs[3], low),
-          Shuffle(pairs[0], pairs[1], high), Shuffle(pairs[2], pairs[3], high)};
+  return {build_.Shuffle(pairs[0], pairs[1], low), build_.Shuffle(pairs[2], pairs[3], low),
+          build_.Shuffle(pairs[0], pairs[1], high), build_.Shuffle(pairs[2], pairs[3], high)};
 }
 
 LLVMValueRef LaneStores::CopyOf(LLVMValueRef value, const Loop& loop) {
-  if (value == loop.lane) return Number(int32_, 0);
+  if (value == loop.lane) return build_.Number(0);
   if (llvm_.is_instruction(value) == nullptr || !loop.blocks.contains(llvm_.get_block(value))) {
     return value;
   }
@@ -451,60 +442,23 @@ LLVMValueRef LaneStores::CopyOf(LLVMValueRef value, const Loop& loop) {
   for (size_t i = 0; i < operands.size(); ++i) {
     llvm_.set_operand(copy, static_cast<unsigned>(i), operands[i]);
   }
-  llvm_.insert(builder_, copy);
+  llvm_.insert(build_.get(), copy);
   return copy;
-}
-
-void LaneStores::BranchLikely(LLVMValueRef condition, LLVMBasicBlockRef likely,
-                              LLVMBasicBlockRef otherwise, unsigned times) {
-  LLVMValueRef branch = llvm_.build_branch(builder_, condition, likely, otherwise);
-  constexpr std::string_view kWeights = "branch_weights";
-  constexpr std::string_view kKind = "prof";
-  LLVMMetadataRef weights[] = {llvm_.metadata_string(context_, kWeights.data(), kWeights.size()),
-                               llvm_.metadata_of(Number(int32_, times)),
-                               llvm_.metadata_of(Number(int32_, 1))};
-  llvm_.set_metadata(branch, llvm_.get_metadata_kind(context_, kKind.data(), kKind.size()),
-                     llvm_.metadata_as_value(context_, llvm_.metadata_node(context_, weights, 3)));
 }
 
 // As the loop does, with its counter at the end.
 void LaneStores::LeaveFor(const Loop& loop) {
-  llvm_.build_store(builder_, Number(int32_, Lanes(loop)), loop.counter);
-  llvm_.build_jump(builder_, loop.exit);
-}
-
-LLVMBasicBlockRef LaneStores::NewBlock(LLVMValueRef function, const char* name) {
-  return llvm_.append_block(context_, function, name);
+  llvm_.build_store(build_.get(), build_.Number(Lanes(loop)), loop.counter);
+  llvm_.build_jump(build_.get(), loop.exit);
 }
 
 void LaneStores::StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
                          LLVMTypeRef element_type) {
-  LLVMValueRef place = llvm_.build_address(builder_, element_type, address, &offset, 1, "");
+  LLVMValueRef place = llvm_.build_address(build_.get(), element_type, address, &offset, 1, "");
   LLVMTypeRef pointer = llvm_.pointer_type(llvm_.type_of(vector), 0);
-  LLVMValueRef store =
-      llvm_.build_store(builder_, vector, llvm_.build_bitcast(builder_, place, pointer, ""));
+  LLVMValueRef store = llvm_.build_store(build_.get(), vector,
+                                         llvm_.build_bitcast(build_.get(), place, pointer, ""));
   llvm_.set_alignment(store, llvm_.get_int_width(element_type) / 8);
-}
-
-LLVMValueRef LaneStores::Shuffle(LLVMValueRef a, LLVMValueRef b,
-                                 const std::vector<unsigned>& elements) {
-  std::vector<LLVMValueRef> mask;
-  for (unsigned element : elements) mask.push_back(Number(int32_, element));
-  return llvm_.build_shuffle(
-      builder_, a, b, llvm_.const_vector(mask.data(), static_cast<unsigned>(mask.size())), "");
-}
-
-LLVMValueRef LaneStores::Splat(LLVMValueRef scalar, unsigned lanes) {
-  LLVMValueRef none = llvm_.get_undef(llvm_.vector_type(llvm_.type_of(scalar), lanes));
-  LLVMValueRef one = llvm_.build_insert(builder_, none, scalar, Number(int32_, 0), "");
-  return Shuffle(one, one, std::vector<unsigned>(lanes, 0));
-}
-
-// Of <n x i1>.
-LLVMValueRef LaneStores::AreAll(LLVMValueRef bits) {
-  LLVMTypeRef integer = llvm_.int_type(context_, llvm_.get_vector_size(llvm_.type_of(bits)));
-  return llvm_.build_comparison(builder_, kEqual, llvm_.build_bitcast(builder_, bits, integer, ""),
-                                llvm_.const_all_ones(integer), "");
 }
 
 }  // namespace webnnd

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/drivers_llvm/lane_builder.h"
 #include "base/drivers_llvm/llvm_functions.h"
 
 namespace webnnd {
@@ -22,9 +23,6 @@ class LaneStores {
   using SetAttributes = void(const void* caller, LLVMValueRef function);
 
   LaneStores(const Llvm& llvm, LLVMModuleRef module, const void* caller, SetAttributes* set);
-  ~LaneStores() { llvm_.dispose_builder(builder_); }
-  LaneStores(const LaneStores&) = delete;
-  LaneStores& operator=(const LaneStores&) = delete;
 
   // To be called before passes that promote variables: the loops' counters are in memory, and no
   // block has a phi.
@@ -65,8 +63,6 @@ class LaneStores {
   void Replace(const Loop& loop);
   // Whether the elements of all lanes follow each other, and the buffer has room for them.
   LLVMValueRef AllFollow(const Loop& loop, LLVMValueRef size);
-  void BranchLikely(LLVMValueRef condition, LLVMBasicBlockRef likely, LLVMBasicBlockRef otherwise,
-                    unsigned times);
   // Goes on as the loop would.
   void LeaveFor(const Loop& loop);
 
@@ -97,15 +93,8 @@ class LaneStores {
 
   // What the loop computes for lane 0, computed where the builder is.
   LLVMValueRef CopyOf(LLVMValueRef value, const Loop& loop);
-  LLVMBasicBlockRef NewBlock(LLVMValueRef function, const char* name);
   void StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
                LLVMTypeRef element_type);
-  LLVMValueRef Shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<unsigned>& elements);
-  LLVMValueRef Splat(LLVMValueRef scalar, unsigned lanes);
-  LLVMValueRef AreAll(LLVMValueRef bits);
-  LLVMValueRef Number(LLVMTypeRef type, unsigned long long value) const {
-    return llvm_.const_int(type, value, 0);
-  }
 
   bool Is(LLVMValueRef value, int opcode) const {
     return llvm_.is_instruction(value) != nullptr && llvm_.get_opcode(value) == opcode;
@@ -126,9 +115,7 @@ class LaneStores {
   const Llvm& llvm_;
   LLVMModuleRef module_;
   LLVMContextRef context_;
-  LLVMBuilderRef builder_;
-  LLVMTypeRef int32_;
-  LLVMTypeRef int64_;
+  LaneBuilder build_;
   const void* caller_;
   SetAttributes* set_attributes_;
   std::map<LLVMTypeRef, Function> element_functions_;  // By the type of an element.

@@ -382,7 +382,6 @@ TEST(Binary, PowOfGreatExponents_KeepsItsAccuracy) {
 // Of four neighbours, each in turn beside three whose powers take the short way; and all of a
 // subgroup's neighbours but one take it.
 TEST(Binary, PowOfSpecialValues_LeavesItsNeighboursAlone) {
-  constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
   const std::pair<long double, long double> specials[] = {
       {-2, 3},         {-2, 2},         {-2, 0.5L},        {0, -1},        {0, 2},
       {-0.0L, 3},      {-0.0L, -3},     {kInfinity, -1},   {kInfinity, 2}, {-kInfinity, 3},

@@ -1,0 +1,58 @@
+// What builds code of values that have an element for each lane.
+#ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_BUILDER_H_
+#define WEBNND_BASE_DRIVERS_LLVM_LANE_BUILDER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/drivers_llvm/llvm_functions.h"
+
+namespace webnnd {
+
+class LaneBuilder {
+ public:
+  LaneBuilder(const Llvm& llvm, LLVMModuleRef module)
+      : llvm_(llvm),
+        context_(llvm.get_context(module)),
+        builder_(llvm.create_builder(context_)),
+        int32_(llvm.int_type(context_, 32)),
+        int64_(llvm.int_type(context_, 64)) {}
+  ~LaneBuilder() { llvm_.dispose_builder(builder_); }
+  LaneBuilder(const LaneBuilder&) = delete;
+  LaneBuilder& operator=(const LaneBuilder&) = delete;
+
+  LLVMBuilderRef get() const { return builder_; }
+  LLVMTypeRef int32() const { return int32_; }
+  LLVMTypeRef int64() const { return int64_; }
+  LLVMValueRef Number(uint32_t value) const { return llvm_.const_int(int32_, value, 0); }
+  LLVMValueRef WideNumber(uint64_t value) const { return llvm_.const_int(int64_, value, 0); }
+
+  LLVMValueRef Element(LLVMValueRef vector, unsigned lane) const {
+    return llvm_.build_extract(builder_, vector, Number(lane), "");
+  }
+  LLVMValueRef Shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<unsigned>& elements) const;
+  LLVMValueRef Splat(LLVMValueRef scalar, unsigned lanes) const;
+  // Of <n x i1>: whether all are set.
+  LLVMValueRef AreAll(LLVMValueRef bits) const;
+  // Of <n x i32>: whether each is `step` more than the one before it.
+  LLVMValueRef Follow(LLVMValueRef numbers, unsigned step) const;
+
+  LLVMBasicBlockRef NewBlock(LLVMValueRef function, const char* name) const {
+    return llvm_.append_block(context_, function, name);
+  }
+  // Where `likely` is taken so many times as often as `otherwise`: LLVM keeps values in registers
+  // there.
+  void BranchLikely(LLVMValueRef condition, LLVMBasicBlockRef likely, LLVMBasicBlockRef otherwise,
+                    unsigned times) const;
+
+ private:
+  const Llvm& llvm_;
+  LLVMContextRef context_;
+  LLVMBuilderRef builder_;
+  LLVMTypeRef int32_;
+  LLVMTypeRef int64_;
+};
+
+}  // namespace webnnd
+
+#endif  // WEBNND_BASE_DRIVERS_LLVM_LANE_BUILDER_H_
