@@ -82,13 +82,20 @@ void ComputeUnit(uint unit) {
     [[unroll]] for (uint s = 0u; s < STEP; ++s) {
       uint x = left + turn * STEP + s;
       uint from = x < size.y ? (x * strides.w) >> 2 : kNowhere;
+      vec4 pixels[kLines];
       [[unroll]] for (uint y = 0u; y < kLines; ++y) {
-        vec4 pixel = LoadFoursInside1(kType, lines[y] + from);
-        [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-          [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
-            if (y >= i * STEP && y < i * STEP + TAPS && s + d * STEP < TAPS) {
-              vec4 weight = weights.of[min(y - i * STEP, TAPS - 1u)][min(s + d * STEP, TAPS - 1u)];
-              sums[d][i] = fma(pixel, weight, sums[d][i]);
+        pixels[y] = LoadFoursInside1(kType, lines[y] + from);
+      }
+      // Channel by channel, so that what one takes stays in registers.
+      [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+        [[unroll]] for (uint y = 0u; y < kLines; ++y) {
+          [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+            [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
+              if (y >= i * STEP && y < i * STEP + TAPS && s + d * STEP < TAPS) {
+                float weight =
+                    weights.of[min(y - i * STEP, TAPS - 1u)][min(s + d * STEP, TAPS - 1u)][k];
+                sums[d][i][k] = fma(pixels[y][k], weight, sums[d][i][k]);
+              }
             }
           }
         }

@@ -15,9 +15,9 @@
 // without arrays on it LLVM does not know in time that it spills vectors there, and they straddle
 // lines of the cache.
 //
-// LLVMRunPasses, too: what all lanes load from one address is loaded once (uniform_lanes.h), loops
-// end where no lane goes on, not a turn later (loop_exits.h), and products and sums become one
-// (multiply_adds.h).
+// LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h), what
+// all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane goes on,
+// not a turn later (loop_exits.h), and products and sums become one (multiply_adds.h).
 //
 // A program that links this object has them: symbols of the program come before those of the
 // libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.
@@ -26,6 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/drivers_llvm/lane_fetches.h"
 #include "base/drivers_llvm/lane_stores.h"
 #include "base/drivers_llvm/llvm_functions.h"
 #include "base/drivers_llvm/loop_exits.h"
@@ -135,6 +136,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   const bool optimizes = std::strcmp(passes, webnnd::kOnlyPasses) != 0;
   if (optimizes) {
     webnnd::LogDebug("LLVM optimizes a kernel");
+    webnnd::LaneFetches(llvm, module).Shorten();
     webnnd::UniformLanes(llvm, module).TakeFirst();
     webnnd::LoopExits(llvm, module).Add();
     // Behind it, since the loops that it replaces are still there, for nobody.

@@ -3,6 +3,7 @@
 #define WEBNND_BASE_DRIVERS_LLVM_LLVM_FUNCTIONS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 namespace webnnd {
@@ -16,16 +17,20 @@ using LLVMTypeRef = void*;
 using LLVMContextRef = void*;
 using LLVMBuilderRef = void*;
 using LLVMMetadataRef = void*;
+using LLVMAttributeRef = void*;
 
 // LLVMOpcode, LLVMTypeKind and LLVMIntPredicate, whose values do not change.
 enum LlvmOpcode : int {
+  kRet = 1,
   kBr = 2,
   kAdd = 8,
   kFAdd = 9,
   kFSub = 11,
+  kMul = 12,
   kFMul = 13,
   kAShr = 22,
   kAnd = 23,
+  kOr = 24,
   kXor = 25,
   kLoad = 27,
   kStore = 28,
@@ -37,8 +42,10 @@ enum LlvmOpcode : int {
   kPhi = 44,
   kSelect = 46,
   kExtractElement = 50,
+  kInsertElement = 51,
   kShuffleVector = 52,
   kExtractValue = 53,
+  kInsertValue = 54,
 };
 constexpr int kFloatType = 2;
 constexpr int kIntegerType = 8;
@@ -49,6 +56,9 @@ constexpr int kNotEqual = 33;
 constexpr int kUnsignedGreaterOrEqual = 35;
 constexpr int kUnsignedLess = 36;
 constexpr int kUnsignedLessOrEqual = 37;
+constexpr int kSignedGreaterOrEqual = 39;
+constexpr int kSignedLess = 40;
+constexpr int kSignedLessOrEqual = 41;
 
 // MEMBER(name, LLVM's name, type). Functions that ask whether a value is of a kind give null where
 // it is not.
@@ -175,6 +185,25 @@ constexpr int kUnsignedLessOrEqual = 37;
   MEMBER(metadata_as_value, LLVMMetadataAsValue, LLVMValueRef(LLVMContextRef, LLVMMetadataRef))    \
   MEMBER(set_metadata, LLVMSetMetadata,                                                            \
          void(LLVMValueRef instruction, unsigned kind, LLVMValueRef node))                         \
+  MEMBER(build_mul, LLVMBuildMul,                                                                  \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char* name))               \
+  MEMBER(build_load, LLVMBuildLoad2,                                                               \
+         LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef pointer, const char* name))        \
+  MEMBER(build_insert_value, LLVMBuildInsertValue,                                                 \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef aggregate, LLVMValueRef, unsigned index,        \
+                      const char* name))                                                           \
+  MEMBER(build_value_return, LLVMBuildRet, LLVMValueRef(LLVMBuilderRef, LLVMValueRef))             \
+  MEMBER(insert_block, LLVMInsertBasicBlockInContext,                                              \
+         LLVMBasicBlockRef(LLVMContextRef, LLVMBasicBlockRef before, const char* name))            \
+  MEMBER(get_struct_element, LLVMStructGetTypeAtIndex, LLVMTypeRef(LLVMTypeRef, unsigned index))   \
+  MEMBER(get_num_indices, LLVMGetNumIndices, unsigned(LLVMValueRef instruction))                   \
+  MEMBER(get_indices, LLVMGetIndices, const unsigned*(LLVMValueRef instruction))                   \
+  MEMBER(get_attribute_kind, LLVMGetEnumAttributeKindForName,                                      \
+         unsigned(const char* name, size_t length))                                                \
+  MEMBER(create_attribute, LLVMCreateEnumAttribute,                                                \
+         LLVMAttributeRef(LLVMContextRef, unsigned kind, uint64_t value))                          \
+  MEMBER(add_attribute, LLVMAddAttributeAtIndex,                                                   \
+         void(LLVMValueRef function, unsigned index, LLVMAttributeRef))                            \
   MEMBER(consume_error, LLVMConsumeError, void(void* error))
 
 struct Llvm {

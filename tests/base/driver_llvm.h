@@ -64,16 +64,22 @@ class DriverLlvm {
       ADD_FAILURE() << Take(message);
       return;
     }
+    Verify(module);
     void* options = Find<void*()>("LLVMCreatePassBuilderOptions")();
     EXPECT_EQ(LLVMRunPasses(module, passes, nullptr, options), nullptr);
     Find<void(void*)>("LLVMDisposePassBuilderOptions")(options);
+    Verify(module);
+    body(module);
+    Find<void(void*)>("LLVMContextDispose")(context);
+  }
+
+  void Verify(void* module) const {
+    char* message = nullptr;
     constexpr int kReturnStatus = 2;
     const bool is_wrong =
         Find<int(void*, int, char**)>("LLVMVerifyModule")(module, kReturnStatus, &message) != 0;
     const std::string complaint = Take(message);
     EXPECT_FALSE(is_wrong) << complaint;
-    body(module);
-    Find<void(void*)>("LLVMContextDispose")(context);
   }
 
   template <class Function>

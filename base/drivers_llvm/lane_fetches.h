@@ -1,0 +1,75 @@
+// What lanes fetch of a texel buffer beside each other is loaded as it lies.
+#ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
+#define WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
+
+#include <initializer_list>
+#include <vector>
+
+#include "base/drivers_llvm/lane_builder.h"
+#include "base/drivers_llvm/llvm_functions.h"
+
+namespace webnnd {
+
+// llvmpipe fetches from each texel buffer by a function of its own, which takes lanes' addresses
+// one by one from a vector and masks what is beyond the buffer. One whose texels are four words of
+// 32 bits here first looks whether it is asked for eight texels behind each other, all of them
+// inside, and then loads them from the first one's address.
+class LaneFetches {
+ public:
+  LaneFetches(const Llvm& llvm, LLVMModuleRef module)
+      : llvm_(llvm), module_(module), context_(llvm.get_context(module)), build_(llvm, module) {}
+
+  // To be called before passes that change llvmpipe's code.
+  void Shorten();
+
+ private:
+  // A function of llvmpipe's (lp_bld_format_soa.c, lp_build_fetch_rgba_soa), in one block.
+  struct Fetch {
+    LLVMBasicBlockRef block;
+    LLVMValueRef index = nullptr;   // <8 x i32>, the texel of each lane.
+    LLVMValueRef texels = nullptr;  // Of the buffer, i32.
+    LLVMValueRef base = nullptr;    // i8*
+    LLVMValueRef mask = nullptr;    // <8 x i32>, of lanes beyond the buffer.
+  };
+
+  bool Read(LLVMValueRef function, Fetch& fetch) const;
+  // Each of these notes in `fetch` what it finds, which must be the same for all.
+  bool IsChannel(LLVMValueRef value, unsigned channel, Fetch& fetch) const;
+  bool IsHalf(LLVMValueRef value, unsigned lane, unsigned channel, Fetch& fetch) const;
+  bool IsPair(LLVMValueRef value, unsigned lane, Fetch& fetch) const;
+  bool IsTexel(LLVMValueRef value, unsigned lane, Fetch& fetch) const;
+  bool IsOffset(LLVMValueRef value, unsigned lane, Fetch& fetch) const;
+  bool IsMask(LLVMValueRef value, Fetch& fetch) const;
+  bool HasMask(LLVMValueRef shuffle, std::initializer_list<int> mask) const;
+  bool IsNot(LLVMValueRef value, LLVMValueRef mask) const;
+
+  void Shorten(LLVMValueRef function, const Fetch& fetch);
+  std::vector<LLVMValueRef> LoadChannels(LLVMValueRef address);
+  LLVMValueRef CopyOf(LLVMValueRef value, const Fetch& fetch);
+
+  bool Is(LLVMValueRef value, int opcode) const {
+    return llvm_.is_instruction(value) != nullptr && llvm_.get_opcode(value) == opcode;
+  }
+  LLVMValueRef Operand(LLVMValueRef value, unsigned index) const {
+    return llvm_.get_operand(value, index);
+  }
+  // What is cast to other elements of the same bits.
+  LLVMValueRef Uncast(LLVMValueRef value) const {
+    while (Is(value, kBitCast)) value = Operand(value, 0);
+    return value;
+  }
+  // Whether `note` is `value`, which it becomes where there is none.
+  static bool IsSame(LLVMValueRef& note, LLVMValueRef value) {
+    if (note == nullptr) note = value;
+    return note == value;
+  }
+
+  const Llvm& llvm_;
+  LLVMModuleRef module_;
+  LLVMContextRef context_;
+  LaneBuilder build_;
+};
+
+}  // namespace webnnd
+
+#endif  // WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
