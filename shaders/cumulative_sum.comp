@@ -5,7 +5,8 @@
 // whether elements are 32-bit and taken four at once: neighbours of a row that lies in one piece,
 // where rows are shared (then by turns, not in stretches), else of four neighbouring rows; 6 how many
 // fours of neighbouring rows an invocation takes, 1 to 4: where rows are interleaved, each of their
-// elements is likely to lie in another page, of which little is read at a time.
+// elements is likely to lie in another page, of which little is read at a time; 7 how far those fours are
+// from each other (FirstOfFours).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
@@ -17,6 +18,7 @@ layout(constant_id = 3) const uint kExclusive = 0u;
 layout(constant_id = 4) const uint kReversed = 0u;
 layout(constant_id = 5) const uint kByFour = 0u;
 layout(constant_id = 6) const uint kFours = 1u;
+layout(constant_id = 7) const uint kApart = 1u;
 const uint kFoursMax = 4u;
 
 READ_SLOT(1)
@@ -57,7 +59,7 @@ const uint kFour = 4u;
 
 VALUE ElementOf(uvec4 quad, uint k) { return Decode(uvec2(quad[k], 0u), kType); }
 
-// Writes the sums of kFours fours of rows, beginning with row `first`.
+// Writes the sums of kFours fours of rows, of which the first begins with row `first`.
 void ComputeRowsByFour(uint first) {
   uint base = RowBase(first);
   VALUE sums[kFoursMax][kFour];
@@ -68,7 +70,7 @@ void ComputeRowsByFour(uint first) {
     uint at = Element(base, k) >> 2;
     uvec4 quads[kFoursMax];
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-      if (q < kFours) quads[q] = LOAD_QUAD(1, at + q);
+      if (q < kFours) quads[q] = LOAD_QUAD(1, at + q * kApart);
     }
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
       if (q < kFours) {
@@ -78,7 +80,7 @@ void ComputeRowsByFour(uint first) {
           bits[i] = Encode(kExclusive != 0u ? sums[q][i] : next, kType).x;
           sums[q][i] = next;
         }
-        STORE_QUAD(2, at + q, bits)
+        STORE_QUAD(2, at + q * kApart, bits)
       }
     }
   }
@@ -156,7 +158,9 @@ void main() {
     return;
   }
   if (kByFour != 0u) {
-    GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) { ComputeRowsByFour(4u * kFours * i); }
+    GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) {
+      ComputeRowsByFour(4u * FirstOfFours(i, kFours, kApart));
+    }
     return;
   }
   uint axis = P(1);

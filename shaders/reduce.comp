@@ -6,8 +6,8 @@
 // workgroup shares one element of the result, 4 data type of the result, 5 rank of the reduced
 // dimensions (0: parameter 3), 6 for 32-bit types, whether (1) parameter 1 counts quads of the
 // operand, which follow each other, or (2) an invocation computes quads of the result, whose
-// elements are quads in the operand too; 7 how many, 1 to 4, that follow each other (see
-// cumulative_sum.comp).
+// elements are quads in the operand too; 7 how many, 1 to 4 (see cumulative_sum.comp), 8 how far
+// from each other (FirstOfFours).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -24,6 +24,7 @@ layout(constant_id = 4) const uint kResultType = 0u;
 layout(constant_id = 5) const uint kReducedRank = 0u;
 layout(constant_id = 6) const uint kQuads = 0u;
 layout(constant_id = 7) const uint kFours = 1u;
+layout(constant_id = 8) const uint kApart = 1u;
 const uint kFoursMax = 4u;
 
 READ_SLOT(1)
@@ -162,7 +163,7 @@ Fours AccumulateFours(uint operation, uint base, uint count, Fours shifts) {
       uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
       uvec4 quads[kFoursMax];
       [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-        if (q < kFours) quads[q] = LOAD_QUAD(1, (from >> 2) + q);
+        if (q < kFours) quads[q] = LOAD_QUAD(1, (from >> 2) + q * kApart);
       }
       FOR_EACH_OF_FOURS(q, i) {
         VALUE x = Decode(uvec2(quads[q][i], 0u), kType);
@@ -178,8 +179,9 @@ Fours AccumulateFours(uint operation, uint base, uint count, Fours shifts) {
 
 void ComputeFours() {
   uint count = P(1);
-  GRID_STRIDE_LOOP(fours, P(0) / (4u * kFours)) {
-    uint base = StridedOffsets(4u * kFours * fours, 1u, P(2)).x;
+  GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) {
+    uint first = FirstOfFours(i, kFours, kApart);
+    uint base = StridedOffsets(4u * first, 1u, P(2)).x;
     Fours shifts = SetAll(VALUE(0));
 #if COMPUTE == COMPUTE_FLOAT
     if (kOperation == kReduceLogSumExp) {
@@ -196,7 +198,7 @@ void ComputeFours() {
         [[unroll]] for (uint i = 0u; i < 4u; ++i) {
           bits[i] = Encode(Finish(totals.of[q][i], count, shifts.of[q][i]), kResultType).x;
         }
-        STORE_QUAD(2, kFours * fours + q, bits)
+        STORE_QUAD(2, first + q * kApart, bits)
       }
     }
   }

@@ -3,7 +3,8 @@
 // Specialisation constants: 1 data type, 2 whether a workgroup shares a row, 3 whether four elements
 // are computed at once: four neighbours of a row that lies in one piece, where rows are shared, else
 // of four neighbouring rows, 4 how many such fours of rows an invocation takes, 1 to 4 (see
-// cumulative_sum.comp), 5 which part of the work the call does. Where rows are interleaved and too long
+// cumulative_sum.comp), 5 which part of the work the call does, 6 how far those fours are from each other
+// (FirstOfFours). Where rows are interleaved and too long
 // for caches, one call finds what scales each row and another goes over the elements as they lie, a few
 // of each row at a time: slot 2 of the former and slot 3 of the latter have two fours of float32 for each
 // four of rows, the greatest elements and what exp(x - max) is multiplied by.
@@ -22,6 +23,7 @@ layout(constant_id = 2) const uint kByWorkgroup = 0u;
 layout(constant_id = 3) const uint kByFour = 0u;
 layout(constant_id = 4) const uint kFours = 1u;
 layout(constant_id = 5) const uint kPart = 0u;
+layout(constant_id = 6) const uint kApart = 1u;
 const uint kFoursMax = 4u;
 
 const uint kWhole = 0u;
@@ -145,7 +147,7 @@ struct Sums {
   }
 
 // `count` fours from number `base` on, `stride` apart, of which this invocation has every `step`th
-// from `first` on; and as many beside each of them. `factors`: the number of the first four of rows.
+// from `first` on; and as many kApart from each of them. `factors`: the number of the first four of rows.
 void ComputeFours(uint base, uint count, uint stride, uint first, uint step, uint factors) {
   const float kLeast = -3.402823466e+38;
   Sums sums[kFoursMax];
@@ -153,12 +155,12 @@ void ComputeFours(uint base, uint count, uint stride, uint first, uint step, uin
   uint k = first;
   for (; k + (kFoursAtOnce - 1u) * step < count; k += kFoursAtOnce * step) {
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-      if (q < kFours) ADD_FOURS(sums[q], kFoursAtOnce, base + q + k * stride, step * stride)
+      if (q < kFours) ADD_FOURS(sums[q], kFoursAtOnce, base + q * kApart + k * stride, step * stride)
     }
   }
   for (; k < count; k += step) {
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-      if (q < kFours) ADD_FOURS(sums[q], 1u, base + q + k * stride, 0u)
+      if (q < kFours) ADD_FOURS(sums[q], 1u, base + q * kApart + k * stride, 0u)
     }
   }
   if (kByWorkgroup != 0u) {
@@ -170,8 +172,8 @@ void ComputeFours(uint base, uint count, uint stride, uint first, uint step, uin
   if (kPart == kFactors) {
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
       if (q < kFours) {
-        STORE_FOURS(2, kFloat32, 2u * (factors + q), sums[q].greatest)
-        STORE_FOURS(2, kFloat32, 2u * (factors + q) + 1u, sums[q].sum)
+        STORE_FOURS(2, kFloat32, 2u * (factors + q * kApart), sums[q].greatest)
+        STORE_FOURS(2, kFloat32, 2u * (factors + q * kApart) + 1u, sums[q].sum)
       }
     }
     return;
@@ -179,12 +181,12 @@ void ComputeFours(uint base, uint count, uint stride, uint first, uint step, uin
   k = first;
   for (; k + (kFoursAtOnce - 1u) * step < count; k += kFoursAtOnce * step) {
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-      if (q < kFours) STORE_SHARES(sums[q], kFoursAtOnce, base + q + k * stride, step * stride)
+      if (q < kFours) STORE_SHARES(sums[q], kFoursAtOnce, base + q * kApart + k * stride, step * stride)
     }
   }
   for (; k < count; k += step) {
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-      if (q < kFours) STORE_SHARES(sums[q], 1u, base + q + k * stride, 0u)
+      if (q < kFours) STORE_SHARES(sums[q], 1u, base + q * kApart + k * stride, 0u)
     }
   }
 }
@@ -219,7 +221,8 @@ void main() {
   } else if (kByFour != 0u) {
     uint stride = P(4) / 4u;
     GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) {
-      ComputeFours(RowBase(4u * kFours * i) / 4u, P(1), stride, 0u, 1u, kFours * i);
+      uint four = FirstOfFours(i, kFours, kApart);
+      ComputeFours(RowBase(4u * four) / 4u, P(1), stride, 0u, 1u, four);
     }
   } else if (kByWorkgroup != 0u) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) {

@@ -60,6 +60,13 @@ uint StartOfWorkgroup(uint workgroup, uint count) {
   return workgroup * each + min(workgroup, count - each * gl_NumWorkGroups.x);
 }
 
+// Of fours that lie beside each other, of which each invocation takes `fours`: the first one of
+// invocation `i`. The others are `apart`, a power of two, from each other, so that neighbours have those
+// between: where 8 lanes load what follows each other, llvmpipe takes half the time.
+uint FirstOfFours(uint i, uint fours, uint apart) {
+  return i / apart * (apart * fours) + i % apart;
+}
+
 // Where a loop begins whose end parameters alone decide, so that drivers do not compile it anew for
 // each of its lengths: grids have one dimension.
 #define UNKNOWN_ZERO gl_WorkGroupID.y

@@ -94,13 +94,20 @@ bool LiesInFours(const AxisView& view) {
 }
 
 // Fours of neighbouring rows that an invocation takes of rows that are interleaved, `inner` of
-// them: several, if there are enough for all invocations.
-uint32_t FoursOfRows(uint32_t inner, uint64_t rows) {
-  constexpr uint32_t kFours = 4;
-  constexpr uint32_t kRowsMin = 1024;
-  return inner % (4 * kFours) == 0 && rows >= kRowsMin ? kFours : 1;
-}
-uint32_t FoursOfRows(const AxisView& view) { return FoursOfRows(view.inner, view.rows); }
+// them, and how far from each other (FirstOfFours of shaders/tensor.glsl): several, if there are
+// enough for all invocations.
+struct FoursOfRows {
+  uint32_t count = 1;
+  uint32_t apart = 1;
+
+  static FoursOfRows Choose(uint32_t inner, uint64_t rows) {
+    constexpr uint32_t kFours = 4;
+    constexpr uint32_t kRowsMin = 1024;
+    if (inner % (4 * kFours) != 0 || rows < kRowsMin) return {};
+    return {kFours, inner % (4 * kFours * kLocalSizeMin) == 0 ? kLocalSizeMin : 1};
+  }
+  static FoursOfRows Choose(const AxisView& view) { return Choose(view.inner, view.rows); }
+};
 
 // A call of a kernel of shaders/rows.glsl; its specialisation is up to the caller.
 LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view, bool shares_row) {
@@ -171,21 +178,24 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
   const ReduceQuads quads = QuadsOf(reduction, input.data_type(), shares_row);
   if (quads == ReduceQuads::kAlongRow) length /= 4;
-  const uint32_t fours =
-      quads == ReduceQuads::kAcross ? FoursOfRows(reduction.kept.back().size, outputs) : 1;
+  const FoursOfRows fours = quads == ReduceQuads::kAcross
+                                ? FoursOfRows::Choose(reduction.kept.back().size, outputs)
+                                : FoursOfRows();
   call.specialization = {static_cast<uint32_t>(reduction.operation),
                          static_cast<uint32_t>(input.data_type()),
                          shares_row,
                          static_cast<uint32_t>(result.data_type()),
                          RankConstant(reduction.reduced),
                          static_cast<uint32_t>(quads),
-                         fours};
+                         fours.count,
+                         fours.apart};
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
                      static_cast<uint32_t>(reduction.reduced.size())};
   AppendDimensions(reduction.kept, call.parameters);
   AppendDimensions(reduction.reduced, call.parameters);
-  SetRows(call, quads == ReduceQuads::kAcross ? StoreQuads(result) / fours : StoreUnits(result),
+  SetRows(call,
+          quads == ReduceQuads::kAcross ? StoreQuads(result) / fours.count : StoreUnits(result),
           shares_row);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
@@ -302,7 +312,7 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   // Otherwise, sharing a row reads it twice.
   const bool shares_row = along_row || (view.axis >= 128 && view.rows < 64);
   const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
-  const uint32_t fours = by_four && !shares_row ? FoursOfRows(view) : 1;
+  const FoursOfRows fours = by_four && !shares_row ? FoursOfRows::Choose(view) : FoursOfRows();
   TRY(CheckLoops(view, shares_row, /*passes=*/2));
   LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
                                   node, view, shares_row);
@@ -311,8 +321,9 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
                          attributes.exclusive,
                          attributes.reversed,
                          by_four,
-                         fours};
-  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours), shares_row);
+                         fours.count,
+                         fours.apart};
+  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours.count), shares_row);
   builder.AddCall(std::move(call));
   return {};
 }
@@ -345,10 +356,11 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   AppendDivisor(std::max(view.inner / 4, 1u), call.parameters);
   const bool by_four =
       view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && TakesFoursOfRows(view);
-  const uint32_t fours = by_four && !shares_row ? FoursOfRows(view) : 1;
-  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours), shares_row);
+  const FoursOfRows fours = by_four && !shares_row ? FoursOfRows::Choose(view) : FoursOfRows();
+  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours.count), shares_row);
   auto specialize = [&](SoftmaxPart part) {
-    call.specialization = {type, shares_row, by_four, fours, static_cast<uint32_t>(part)};
+    call.specialization = {
+        type, shares_row, by_four, fours.count, static_cast<uint32_t>(part), fours.apart};
   };
   specialize(SoftmaxPart::kWhole);
   if (GoesOverElements(view, by_four)) {

@@ -158,11 +158,11 @@ TEST(LowerReduce, RowsOfQuads_MatchReference) {
   }
 }
 
-// So many results beside each other that an invocation takes four quads, and one that is no quad of
-// quads; the loop over blocks takes one turn and two.
+// So many results beside each other that an invocation takes four quads: those that its neighbours
+// leave, or its own four; and no quad of quads. The loop over blocks takes one turn and two.
 TEST(LowerReduce, RowsOfFourQuads_MatchReference) {
   for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
-    for (uint32_t inner : {512u, 516u}) {
+    for (uint32_t inner : {512u, 528u, 516u}) {
       for (uint32_t axis : {5u, 70u}) {
         const HostTensor input = RandomTensor(type, {axis, 2, inner}, inner + axis);
         ExpectReduces(OperatorKind::kReduceL1, input, {{0}});
@@ -539,6 +539,7 @@ TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
         expect(RandomTensor(type, {2, length, 36}, length), 1, choice & 1, choice & 2);
       }
       expect(RandomTensor(type, {2, 7, 1040}, 41), 1, choice & 1, choice & 2);
+      expect(RandomTensor(type, {3, 7, 1152}, 43), 1, choice & 1, choice & 2);
       expect(RandomTensor(type, {5, 1044}, 42), 0, choice & 1, choice & 2);
     }
   }
@@ -613,6 +614,7 @@ TEST(LowerSoftmax, FourAtOnce_MatchesReference) {
     for (uint32_t length : {1u, 3u, 4u, 9u, 33u}) {
       expect(RandomTensor(type, {2, length, 1028}, length), 1);
       expect(RandomTensor(type, {2, length, 1040}, length), 1);
+      expect(RandomTensor(type, {3, length, 1152}, length), 1);
       expect(RandomTensor(type, {length, 3, 4}, length), 0);
     }
   }
@@ -626,6 +628,7 @@ TEST(LowerSoftmax, LongInterleavedRows_MatchReference) {
     ExpectSoftmax(RandomTensor(type, {3, 1031, 260}, 41), 1, kUlp);
   }
   ExpectSoftmax(RandomTensor(kFloat, {1026, 1040}, 42), 0, kUlp);
+  ExpectSoftmax(RandomTensor(kFloat, {8, 1026, 128}, 45), 1, kUlp);
 }
 
 // Rows of `values`, `inner` of them interleaved.
