@@ -184,7 +184,10 @@ bool LaneStores::ReadBound(LLVMValueRef condition, LLVMValueRef index, Loop& loo
 }
 
 bool LaneStores::HasKnownType(const Loop& loop) const {
-  if (llvm_.get_type_kind(loop.element_type) != kIntegerType) return false;
+  if (llvm_.get_type_kind(loop.element_type) != kIntegerType ||
+      llvm_.type_of(loop.address) != llvm_.pointer_type(loop.element_type, 0)) {
+    return false;
+  }
   if (loop.values.size() == 1) return true;
   return loop.values.size() == kQuad && loop.element_type == build_.int32() &&
          Lanes(loop) == kQuadLanes;
@@ -227,9 +230,8 @@ void LaneStores::Replace(const Loop& loop) {
   LLVMValueRef address = CopyOf(loop.address, loop);
   LLVMValueRef size = CopyOf(loop.size, loop);
   std::vector<LLVMValueRef> values;
-  LLVMTypeRef type = llvm_.vector_type(loop.element_type, Lanes(loop));
   for (LLVMValueRef value : loop.values) {
-    values.push_back(llvm_.build_bitcast(build_.get(), CopyOf(value, loop), type, ""));
+    values.push_back(llvm_.build_bitcast(build_.get(), CopyOf(value, loop), ValueType(loop), ""));
   }
 
   LLVMValueRef parent = llvm_.get_function(loop.before);
@@ -286,7 +288,7 @@ LLVMValueRef LaneStores::AllFollow(const Loop& loop, LLVMValueRef size) {
 
 const LaneStores::Function& LaneStores::StoreFunction(const Loop& loop) {
   const bool is_quad = loop.values.size() == kQuad;
-  Function& function = is_quad ? quad_function_ : element_functions_[loop.element_type];
+  Function& function = is_quad ? quad_function_ : element_functions_[ValueType(loop)];
   if (function.value != nullptr) return function;
   function = NewFunction(loop);
   if (is_quad) {
@@ -303,7 +305,7 @@ const LaneStores::Function& LaneStores::StoreFunction(const Loop& loop) {
 LaneStores::Function LaneStores::NewFunction(const Loop& loop) {
   LLVMTypeRef lanes = llvm_.type_of(loop.offsets);
   std::vector<LLVMTypeRef> types = {llvm_.type_of(loop.address), build_.int32(), lanes, lanes};
-  types.insert(types.end(), loop.values.size(), llvm_.vector_type(loop.element_type, Lanes(loop)));
+  types.insert(types.end(), loop.values.size(), ValueType(loop));
   Function function;
   function.type = llvm_.function_type(llvm_.void_type(context_), types.data(),
                                       static_cast<unsigned>(types.size()), 0);
@@ -362,7 +364,7 @@ void LaneStores::MakeQuadFunction(LLVMValueRef function) {
   for (unsigned i = 0; i < kQuad; ++i) {
     LLVMValueRef index =
         llvm_.build_add(build_.get(), offsets, build_.Splat(build_.Number(i), kQuadLanes), "");
-    Call(element_functions_[build_.int32()], {address, size, active, index, values[i]});
+    Call(element_functions_[llvm_.type_of(values[i])], {address, size, active, index, values[i]});
   }
   llvm_.build_return(build_.get());
 

@@ -111,6 +111,9 @@ class LaneStores {
   unsigned Lanes(const Loop& loop) const {
     return llvm_.get_vector_size(llvm_.type_of(loop.active));
   }
+  LLVMTypeRef ValueType(const Loop& loop) const {
+    return llvm_.vector_type(loop.element_type, Lanes(loop));
+  }
 
   const Llvm& llvm_;
   LLVMModuleRef module_;
@@ -118,7 +121,7 @@ class LaneStores {
   LaneBuilder build_;
   const void* caller_;
   SetAttributes* set_attributes_;
-  std::map<LLVMTypeRef, Function> element_functions_;  // By the type of an element.
+  std::map<LLVMTypeRef, Function> element_functions_;  // By ValueType.
   Function quad_function_;
 };
 

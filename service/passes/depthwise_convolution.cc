@@ -16,14 +16,17 @@ using webidl::InputOperandLayout;
 using webidl::OperandDescriptor;
 
 // What an invocation of a kernel for depthwise convolutions computes: ROWS of shaders/table.txt by
-// so many fours of columns at most or, where channels come last, columns of four channels.
+// so many fours of columns at most or, where channels come last, columns of four channels. Or,
+// where it goes down, so many rows at most of one four of columns.
 struct DepthwiseBlock {
   ShaderId shader;
   uint32_t rows = 1;
   uint32_t steps_max = 1;
+  bool goes_down = false;
 };
 
-// Of kernels that go along rows: few enough for many invocations, and for none to loop too long.
+// Of kernels that go along rows, or down: few enough for many invocations, and for none to loop too
+// long.
 constexpr uint32_t kStepsMax = 64;
 
 // Where in a four a window's first column lies whose result is the first of four.
@@ -50,7 +53,8 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution) {
     return {by_one ? ShaderId::kDepthwisePixels3 : ShaderId::kDepthwisePixels3Step2, 4, kStepsMax};
   }
   if (taps == 3 && width.input % 4 == 0 && width.output % 4 == 0) {
-    return {by_one ? ShaderId::kDepthwiseRows3 : ShaderId::kDepthwiseRows3Step2, 4, kStepsMax};
+    if (by_one) return {ShaderId::kDepthwiseColumns3, kStepsMax, 1, /*goes_down=*/true};
+    return {ShaderId::kDepthwiseRows3Step2, 4, kStepsMax};
   }
   if (taps == 5) {
     return {by_one ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock5Step2, 7};
@@ -84,7 +88,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   }
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  const DepthwiseBlock block = FindDepthwiseBlock(convolution);
+  DepthwiseBlock block = FindDepthwiseBlock(convolution);
+  if (block.goes_down) {  // Units of one size, but for the last one.
+    block.rows = DivideRoundingUp(output.row, DivideRoundingUp(output.row, block.rows));
+  }
   // Units down the image and across, and steps of one of those.
   const uint32_t down = DivideRoundingUp<uint32_t>(output.row, block.rows);
   const uint32_t steps = channels_last ? output.column : fours;
@@ -108,7 +115,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                          channels_last ? convolution.filter_group == 1 : taps_together,
                          residual != kNoValue,
                          ActivationConstant(activation)};
-  if (!channels_last && block.steps_max > 1) {
+  if (block.goes_down || (!channels_last && block.steps_max > 1)) {
     call.specialization.push_back(LeadOf(convolution.width));
   }
   call.buffers = ConvolutionBuffers(node);
@@ -116,7 +123,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
   if (channels_last) AppendDivisor(fours, call.parameters);
   AppendDivisor(across, call.parameters, unit_steps);
-  AppendDivisor(down, call.parameters);
+  AppendDivisor(down, call.parameters, block.goes_down ? block.rows : 0);
   if (!channels_last) AppendDivisor(output.channel, call.parameters);
   call.parameters.insert(
       call.parameters.end(),
@@ -128,7 +135,11 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.invocations = units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
-  if (block.steps_max > 1) call.cost_per_turn = 4 * block.rows;
+  if (block.goes_down) {
+    call.cost_per_turn = 4;
+  } else if (block.steps_max > 1) {
+    call.cost_per_turn = 4 * block.rows;
+  }
   builder.AddCall(std::move(call));
   return {};
 }

@@ -239,8 +239,9 @@ TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
                   {2, 1, 3, 3}, true, 2);
 }
 
-// Kernels that go along rows: from each place in a four, with rows that are left over; in lines
-// that are no multiple of four, which other kernels take; and with more than one unit across.
+// Kernels that go along rows, or down: from each place in a four, with rows that are left over; in
+// lines that are no multiple of four, which other kernels take; and with more than one unit across,
+// or down.
 TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
   for (uint32_t padding = 0; padding < 6; ++padding) {
     for (const uint32_t step : {1u, 2u}) {
@@ -263,6 +264,7 @@ TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
                                   .input_layout = layout};
       ExpectConvolves(attributes, kFloat, {1, 4, 6, 264 * step}, {4, 1, 3, 3}, true, 300 + step);
       ExpectConvolves(attributes, kHalf, {1, 4, 5, 65 * step}, {4, 1, 3, 3}, false, 310 + step);
+      ExpectConvolves(attributes, kFloat, {2, 4, 131 * step, 8}, {4, 1, 3, 3}, true, 320 + step);
     }
   }
 }
