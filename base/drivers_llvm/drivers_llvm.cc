@@ -15,9 +15,9 @@
 // without arrays on it LLVM does not know in time that it spills vectors there, and they straddle
 // lines of the cache.
 //
-// LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h), what
-// all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane goes on,
-// not a turn later (loop_exits.h), and products and sums become one (multiply_adds.h).
+// LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
+// what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
+// goes on, not a turn later (loop_exits.h), and products and sums become one (multiply_adds.h).
 //
 // A program that links this object has them: symbols of the program come before those of the
 // libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.

@@ -33,6 +33,20 @@ LLVMValueRef LaneBuilder::Follow(LLVMValueRef numbers, unsigned step) const {
   return AreAll(llvm_.build_comparison(builder_, kEqual, numbers, following, ""));
 }
 
+std::vector<LLVMValueRef> LaneBuilder::Transpose(const std::vector<LLVMValueRef>& fours) const {
+  // As x86's unpack instructions do, in each half of a vector.
+  const std::vector<unsigned> low = {0, 8, 1, 9, 4, 12, 5, 13};
+  const std::vector<unsigned> high = {2, 10, 3, 11, 6, 14, 7, 15};
+  std::vector<LLVMValueRef> transposed;
+  for (const auto& half : {low, high}) {
+    LLVMValueRef first = Shuffle(fours[0], fours[1], half);
+    LLVMValueRef second = Shuffle(fours[2], fours[3], half);
+    transposed.push_back(Shuffle(first, second, {0, 1, 8, 9, 4, 5, 12, 13}));
+    transposed.push_back(Shuffle(first, second, {2, 3, 10, 11, 6, 7, 14, 15}));
+  }
+  return transposed;
+}
+
 void LaneBuilder::BranchLikely(LLVMValueRef condition, LLVMBasicBlockRef likely,
                                LLVMBasicBlockRef otherwise, unsigned times) const {
   LLVMValueRef branch = llvm_.build_branch(builder_, condition, likely, otherwise);

@@ -37,6 +37,27 @@ class LaneBuilder {
   // Of <n x i32>: whether each is `step` more than the one before it.
   LLVMValueRef Follow(LLVMValueRef numbers, unsigned step) const;
 
+  // Of four vectors of 8 elements: those of lanes 0 and 4, of 1 and 5, of 2 and 6, and of 3 and 7,
+  // four of each lane. The same of these gives the four vectors back.
+  std::vector<LLVMValueRef> Transpose(const std::vector<LLVMValueRef>& fours) const;
+
+  // What `value` is computed by, once more: replace(v) is what stands for v, null where v is to be
+  // computed anew, which must be by an instruction.
+  template <class Replace>
+  LLVMValueRef Copy(LLVMValueRef value, Replace replace) const {
+    if (LLVMValueRef replaced = replace(value)) return replaced;
+    std::vector<LLVMValueRef> operands;
+    for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
+      operands.push_back(Copy(llvm_.get_operand(value, static_cast<unsigned>(i)), replace));
+    }
+    LLVMValueRef copy = llvm_.clone(value);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      llvm_.set_operand(copy, static_cast<unsigned>(i), operands[i]);
+    }
+    llvm_.insert(builder_, copy);
+    return copy;
+  }
+
   LLVMBasicBlockRef NewBlock(LLVMValueRef function, const char* name) const {
     return llvm_.append_block(context_, function, name);
   }

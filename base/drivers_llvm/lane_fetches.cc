@@ -197,30 +197,15 @@ std::vector<LLVMValueRef> LaneFetches::LoadChannels(LLVMValueRef address) {
     pairs.push_back(
         build_.Shuffle(texels[lane], texels[lane + kLanes / 2], {0, 1, 2, 3, 4, 5, 6, 7}));
   }
-  std::vector<LLVMValueRef> channels;
-  const std::vector<unsigned> low = {0, 8, 1, 9, 4, 12, 5, 13};
-  const std::vector<unsigned> high = {2, 10, 3, 11, 6, 14, 7, 15};
-  for (const auto& half : {low, high}) {
-    LLVMValueRef first = build_.Shuffle(pairs[0], pairs[1], half);
-    LLVMValueRef second = build_.Shuffle(pairs[2], pairs[3], half);
-    channels.push_back(build_.Shuffle(first, second, {0, 1, 8, 9, 4, 5, 12, 13}));
-    channels.push_back(build_.Shuffle(first, second, {2, 3, 10, 11, 6, 7, 14, 15}));
-  }
-  return channels;
+  return build_.Transpose(pairs);
 }
 
 LLVMValueRef LaneFetches::CopyOf(LLVMValueRef value, const Fetch& fetch) {
-  if (llvm_.is_instruction(value) == nullptr || llvm_.get_block(value) != fetch.block) return value;
-  std::vector<LLVMValueRef> operands;
-  for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
-    operands.push_back(CopyOf(Operand(value, static_cast<unsigned>(i)), fetch));
-  }
-  LLVMValueRef copy = llvm_.clone(value);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    llvm_.set_operand(copy, static_cast<unsigned>(i), operands[i]);
-  }
-  llvm_.insert(build_.get(), copy);
-  return copy;
+  return build_.Copy(value, [&](LLVMValueRef part) -> LLVMValueRef {
+    const bool is_inside =
+        llvm_.is_instruction(part) != nullptr && llvm_.get_block(part) == fetch.block;
+    return is_inside ? nullptr : part;
+  });
 }
 
 }  // namespace webnnd

@@ -244,7 +244,7 @@ void LaneStores::Replace(const Loop& loop) {
 
   llvm_.position_at_end(build_.get(), following);
   const bool is_quad = values.size() == kQuad;
-  const std::vector<LLVMValueRef> pairs = is_quad ? PairsOfQuads(values) : values;
+  const std::vector<LLVMValueRef> pairs = is_quad ? build_.Transpose(values) : values;
   LLVMValueRef first = build_.Element(loop.offsets, 0);
   const std::vector<LLVMValueRef> vectors = is_quad ? InOrder(pairs) : values;
   for (size_t i = 0; i < vectors.size(); ++i) {
@@ -261,7 +261,8 @@ void LaneStores::Replace(const Loop& loop) {
     build_.BranchLikely(llvm_.build_and(build_.get(), are_active, have_room, ""), quads, otherwise,
                         kQuads);
     llvm_.position_at_end(build_.get(), quads);
-    StoreQuads(address, loop.offsets, PairsOfQuads(values), [](unsigned, auto store) { store(); });
+    StoreQuads(address, loop.offsets, build_.Transpose(values),
+               [](unsigned, auto store) { store(); });
     LeaveFor(loop);
     llvm_.position_at_end(build_.get(), otherwise);
   }
@@ -369,7 +370,7 @@ void LaneStores::MakeQuadFunction(LLVMValueRef function) {
   llvm_.build_return(build_.get());
 
   llvm_.position_at_end(build_.get(), whole);
-  StoreQuads(address, offsets, PairsOfQuads(values), [&](unsigned lane, auto store) {
+  StoreQuads(address, offsets, build_.Transpose(values), [&](unsigned lane, auto store) {
     StoreWhere(function, build_.Element(is_active, lane), store);
   });
   llvm_.build_return(build_.get());
@@ -408,22 +409,6 @@ LLVMValueRef LaneStores::HaveRoom(LLVMValueRef offsets, LLVMValueRef size) {
   return llvm_.build_and(build_.get(), is_before, build_.Splat(is_quad, kQuadLanes), "");
 }
 
-std::vector<LLVMValueRef> LaneStores::PairsOfQuads(const std::vector<LLVMValueRef>& values) {
-  // As x86's unpack instructions do, in each half of a vector.
-  const std::vector<unsigned> low = {0, 8, 1, 9, 4, 12, 5, 13};
-  const std::vector<unsigned> high = {2, 10, 3, 11, 6, 14, 7, 15};
-  const std::vector<unsigned> low_pairs = {0, 1, 8, 9, 4, 5, 12, 13};
-  const std::vector<unsigned> high_pairs = {2, 3, 10, 11, 6, 7, 14, 15};
-  std::vector<LLVMValueRef> pairs;
-  for (const auto& half : {low, high}) {
-    LLVMValueRef first = build_.Shuffle(values[0], values[1], half);
-    LLVMValueRef second = build_.Shuffle(values[2], values[3], half);
-    pairs.push_back(build_.Shuffle(first, second, low_pairs));
-    pairs.push_back(build_.Shuffle(first, second, high_pairs));
-  }
-  return pairs;
-}
-
 std::vector<LLVMValueRef> LaneStores::InOrder(const std::vector<LLVMValueRef>& pairs) {
   const std::vector<unsigned> low = {0, 1, 2, 3, 8, 9, 10, 11};
   const std::vector<unsigned> high = {4, 5, 6, 7, 12, 13, 14, 15};
@@ -432,20 +417,12 @@ std::vector<LLVMValueRef> LaneStores::InOrder(const std::vector<LLVMValueRef>& p
 }
 
 LLVMValueRef LaneStores::CopyOf(LLVMValueRef value, const Loop& loop) {
-  if (value == loop.lane) return build_.Number(0);
-  if (llvm_.is_instruction(value) == nullptr || !loop.blocks.contains(llvm_.get_block(value))) {
-    return value;
-  }
-  std::vector<LLVMValueRef> operands;
-  for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
-    operands.push_back(CopyOf(Operand(value, static_cast<unsigned>(i)), loop));
-  }
-  LLVMValueRef copy = llvm_.clone(value);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    llvm_.set_operand(copy, static_cast<unsigned>(i), operands[i]);
-  }
-  llvm_.insert(build_.get(), copy);
-  return copy;
+  return build_.Copy(value, [&](LLVMValueRef part) -> LLVMValueRef {
+    if (part == loop.lane) return build_.Number(0);
+    const bool is_inside =
+        llvm_.is_instruction(part) != nullptr && loop.blocks.contains(llvm_.get_block(part));
+    return is_inside ? nullptr : part;
+  });
 }
 
 // As the loop does, with its counter at the end.

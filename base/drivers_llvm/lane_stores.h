@@ -86,9 +86,7 @@ class LaneStores {
   template <class Guard>
   void StoreQuads(LLVMValueRef address, LLVMValueRef offsets,
                   const std::vector<LLVMValueRef>& pairs, Guard guard);
-  // Of four values, quads of lanes 0 and 4, 1 and 5, and so on.
-  std::vector<LLVMValueRef> PairsOfQuads(const std::vector<LLVMValueRef>& values);
-  // The same for lanes 0 and 1, and so on.
+  // Of the transpose of four values: quads of lanes 0 and 1, of 2 and 3, and so on.
   std::vector<LLVMValueRef> InOrder(const std::vector<LLVMValueRef>& pairs);
 
   // What the loop computes for lane 0, computed where the builder is.
