@@ -7,6 +7,7 @@ namespace webnnd {
 LLVMValueRef LaneBuilder::Shuffle(LLVMValueRef a, LLVMValueRef b,
                                   const std::vector<unsigned>& elements) const {
   std::vector<LLVMValueRef> mask;
+  mask.reserve(elements.size());
   for (unsigned element : elements) mask.push_back(Number(element));
   return llvm_.build_shuffle(
       builder_, a, b, llvm_.const_vector(mask.data(), static_cast<unsigned>(mask.size())), "");

@@ -46,14 +46,12 @@ class LaneBuilder {
   template <class Replace>
   LLVMValueRef Copy(LLVMValueRef value, Replace replace) const {
     if (LLVMValueRef replaced = replace(value)) return replaced;
-    std::vector<LLVMValueRef> operands;
-    for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
-      operands.push_back(Copy(llvm_.get_operand(value, static_cast<unsigned>(i)), replace));
+    std::vector<LLVMValueRef> operands(static_cast<size_t>(llvm_.get_num_operands(value)));
+    for (unsigned i = 0; i < operands.size(); ++i) {
+      operands[i] = Copy(llvm_.get_operand(value, i), replace);
     }
     LLVMValueRef copy = llvm_.clone(value);
-    for (size_t i = 0; i < operands.size(); ++i) {
-      llvm_.set_operand(copy, static_cast<unsigned>(i), operands[i]);
-    }
+    for (unsigned i = 0; i < operands.size(); ++i) llvm_.set_operand(copy, i, operands[i]);
     llvm_.insert(builder_, copy);
     return copy;
   }

@@ -281,7 +281,7 @@ LLVMValueRef LaneStores::AllFollow(const Loop& loop, LLVMValueRef size) {
   LLVMValueRef first =
       llvm_.build_zext(build_.get(), build_.Element(loop.offsets, 0), build_.int64(), "");
   LLVMValueRef end =
-      llvm_.build_add(build_.get(), first, build_.WideNumber(Lanes(loop) * count), "");
+      llvm_.build_add(build_.get(), first, build_.WideNumber(uint64_t{Lanes(loop)} * count), "");
   LLVMValueRef room = llvm_.build_zext(build_.get(), size, build_.int64(), "");
   LLVMValueRef has_room = llvm_.build_comparison(build_.get(), kUnsignedLessOrEqual, end, room, "");
   return llvm_.build_and(build_.get(), follow, has_room, "");
