@@ -174,7 +174,6 @@ void LaneFetches::Shorten(LLVMValueRef function, const Fetch& fetch) {
   }
   llvm_.build_value_return(builder, result);
 
-  // With two ways through them, LLVM would not think it worth while.
   constexpr std::string_view kAlways = "alwaysinline";
   const unsigned kind = llvm_.get_attribute_kind(kAlways.data(), kAlways.size());
   constexpr unsigned kOfTheFunction = 0xffffffff;

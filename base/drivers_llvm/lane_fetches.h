@@ -13,7 +13,8 @@ namespace webnnd {
 // llvmpipe fetches from each texel buffer by a function of its own, which takes lanes' addresses
 // one by one from a vector and masks what is beyond the buffer. One whose texels are four words of
 // 32 bits here first looks whether it is asked for eight texels behind each other, all of them
-// inside, and then loads them from the first one's address.
+// inside, and then loads them from the first one's address. It asks to be inlined: with two ways
+// through it, LLVM would not think it worth while.
 class LaneFetches {
  public:
   LaneFetches(const Llvm& llvm, LLVMModuleRef module)

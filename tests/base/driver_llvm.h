@@ -20,7 +20,7 @@ class DriverLlvm {
 
   bool Exists() const { return lavapipe_ != nullptr && Find<void*()>("LLVMContextCreate"); }
 
-  // The module of `text` after `passes`, which must be a right one; or why it cannot be read.
+  // The module of `text` after `passes`; both must be right ones.
   std::string Optimize(const std::string& text, const char* passes) const {
     std::string result;
     WithModule(text, passes, [&](void* module) {
