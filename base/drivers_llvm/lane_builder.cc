@@ -3,6 +3,24 @@
 #include <string_view>
 
 namespace webnnd {
+namespace {
+
+constexpr unsigned kQuad = 4;
+
+// As many as vectors of 256 bits have, of which processors unpack halves, and permute elements of
+// two only with AVX-512.
+constexpr unsigned kLanesOfHalves = 8;
+
+// first, first + 1, ... first + count - 1, and the same from `second` on.
+std::vector<unsigned> Runs(unsigned first, unsigned second, unsigned count) {
+  std::vector<unsigned> elements;
+  for (unsigned from : {first, second}) {
+    for (unsigned i = 0; i < count; ++i) elements.push_back(from + i);
+  }
+  return elements;
+}
+
+}  // namespace
 
 LLVMValueRef LaneBuilder::Shuffle(LLVMValueRef a, LLVMValueRef b,
                                   const std::vector<unsigned>& elements) const {
@@ -19,6 +37,12 @@ LLVMValueRef LaneBuilder::Splat(LLVMValueRef scalar, unsigned lanes) const {
   return Shuffle(one, one, std::vector<unsigned>(lanes, 0));
 }
 
+LLVMValueRef LaneBuilder::Part(LLVMValueRef vector, unsigned first, unsigned count) const {
+  std::vector<unsigned> elements;
+  for (unsigned i = 0; i < count; ++i) elements.push_back(first + i);
+  return Shuffle(vector, vector, elements);
+}
+
 LLVMValueRef LaneBuilder::AreAll(LLVMValueRef bits) const {
   LLVMTypeRef integer = llvm_.int_type(context_, llvm_.get_vector_size(llvm_.type_of(bits)));
   return llvm_.build_comparison(builder_, kEqual, llvm_.build_bitcast(builder_, bits, integer, ""),
@@ -27,14 +51,73 @@ LLVMValueRef LaneBuilder::AreAll(LLVMValueRef bits) const {
 
 LLVMValueRef LaneBuilder::Follow(LLVMValueRef numbers, unsigned step) const {
   const unsigned lanes = llvm_.get_vector_size(llvm_.type_of(numbers));
+  std::vector<unsigned> first;
   std::vector<LLVMValueRef> steps;
-  for (unsigned i = 0; i < lanes; ++i) steps.push_back(Number(i * step));
-  LLVMValueRef following = llvm_.build_add(builder_, Splat(Element(numbers, 0), lanes),
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    first.push_back(lane / kRun * kRun);
+    steps.push_back(Number(lane % kRun * step));
+  }
+  LLVMValueRef following = llvm_.build_add(builder_, Shuffle(numbers, numbers, first),
                                            llvm_.const_vector(steps.data(), lanes), "");
-  return AreAll(llvm_.build_comparison(builder_, kEqual, numbers, following, ""));
+  return llvm_.build_comparison(builder_, kEqual, numbers, following, "");
 }
 
-std::vector<LLVMValueRef> LaneBuilder::Transpose(const std::vector<LLVMValueRef>& fours) const {
+std::vector<LLVMValueRef> LaneBuilder::QuadsOf(const std::vector<LLVMValueRef>& elements) const {
+  const unsigned lanes = llvm_.get_vector_size(llvm_.type_of(elements[0]));
+  const unsigned half = lanes / 2;
+  if (lanes == kLanesOfHalves) {
+    const std::vector<LLVMValueRef> pairs = TransposeHalves(elements);
+    const std::vector<unsigned> low = Runs(0, lanes, half);
+    const std::vector<unsigned> high = Runs(half, lanes + half, half);
+    return {Shuffle(pairs[0], pairs[1], low), Shuffle(pairs[2], pairs[3], low),
+            Shuffle(pairs[0], pairs[1], high), Shuffle(pairs[2], pairs[3], high)};
+  }
+  std::vector<LLVMValueRef> quads;
+  for (unsigned from : {0u, half}) {  // Of this half of the lanes.
+    const std::vector<unsigned> lanes_of_two = Runs(from, lanes + from, half);
+    LLVMValueRef first = Shuffle(elements[0], elements[1], lanes_of_two);
+    LLVMValueRef second = Shuffle(elements[2], elements[3], lanes_of_two);
+    for (unsigned quarter : {0u, half / 2}) {
+      std::vector<unsigned> order;
+      for (unsigned lane = quarter; lane < quarter + half / 2; ++lane) {
+        order.insert(order.end(), {lane, half + lane, lanes + lane, lanes + half + lane});
+      }
+      quads.push_back(Shuffle(first, second, order));
+    }
+  }
+  return quads;
+}
+
+std::vector<LLVMValueRef> LaneBuilder::ElementsOf(const std::vector<LLVMValueRef>& quads) const {
+  const unsigned lanes = llvm_.get_vector_size(llvm_.type_of(quads[0]));
+  const unsigned half = lanes / 2;
+  const std::vector<unsigned> low = Runs(0, lanes, half);
+  const std::vector<unsigned> high = Runs(half, lanes + half, half);
+  if (lanes == kLanesOfHalves) {
+    return TransposeHalves({Shuffle(quads[0], quads[2], low), Shuffle(quads[0], quads[2], high),
+                            Shuffle(quads[1], quads[3], low), Shuffle(quads[1], quads[3], high)});
+  }
+  std::vector<LLVMValueRef> elements;
+  for (unsigned element : {0u, 2u}) {  // And the next one.
+    std::vector<unsigned> order;
+    for (unsigned next : {element, element + 1}) {
+      for (unsigned i = 0; i < half; ++i) order.push_back(next + kQuad * i);
+    }
+    LLVMValueRef first = Shuffle(quads[0], quads[1], order);
+    LLVMValueRef second = Shuffle(quads[2], quads[3], order);
+    elements.push_back(Shuffle(first, second, low));
+    elements.push_back(Shuffle(first, second, high));
+  }
+  return elements;
+}
+
+LLVMValueRef LaneBuilder::QuadOf(const std::vector<LLVMValueRef>& quads, unsigned lane) const {
+  const unsigned of_each = llvm_.get_vector_size(llvm_.type_of(quads[0])) / kQuad;
+  return Part(quads[lane / of_each], lane % of_each * kQuad, kQuad);
+}
+
+std::vector<LLVMValueRef> LaneBuilder::TransposeHalves(
+    const std::vector<LLVMValueRef>& fours) const {
   // As x86's unpack instructions do, in each half of a vector.
   const std::vector<unsigned> low = {0, 8, 1, 9, 4, 12, 5, 13};
   const std::vector<unsigned> high = {2, 10, 3, 11, 6, 14, 7, 15};

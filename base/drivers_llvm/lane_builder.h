@@ -32,14 +32,24 @@ class LaneBuilder {
   }
   LLVMValueRef Shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<unsigned>& elements) const;
   LLVMValueRef Splat(LLVMValueRef scalar, unsigned lanes) const;
+  // `count` elements from `first` on.
+  LLVMValueRef Part(LLVMValueRef vector, unsigned first, unsigned count) const;
   // Of <n x i1>: whether all are set.
   LLVMValueRef AreAll(LLVMValueRef bits) const;
-  // Of <n x i32>: whether each is `step` more than the one before it.
+  // Lanes come in runs of 8, or in one of fewer. Kernels are made for 8: where a subgroup has 16,
+  // what the second run is about may lie elsewhere.
+  static unsigned LanesOfRun(unsigned lanes) { return lanes < kRun ? lanes : kRun; }
+  // Of <n x i32>: for each lane, whether it is that of the first of its run, and `step` more for
+  // each lane between them.
   LLVMValueRef Follow(LLVMValueRef numbers, unsigned step) const;
 
-  // Of four vectors of 8 elements: those of lanes 0 and 4, of 1 and 5, of 2 and 6, and of 3 and 7,
-  // four of each lane. The same of these gives the four vectors back.
-  std::vector<LLVMValueRef> Transpose(const std::vector<LLVMValueRef>& fours) const;
+  // Of four vectors that have an element for each of 4, 8 or 16 lanes: the quads of the lanes, one
+  // behind the other, in four vectors of the same size.
+  std::vector<LLVMValueRef> QuadsOf(const std::vector<LLVMValueRef>& elements) const;
+  // The elements of such quads.
+  std::vector<LLVMValueRef> ElementsOf(const std::vector<LLVMValueRef>& quads) const;
+  // Of such quads: that of a lane.
+  LLVMValueRef QuadOf(const std::vector<LLVMValueRef>& quads, unsigned lane) const;
 
   // What `value` is computed by, once more: replace(v) is what stands for v, null where v is to be
   // computed anew, which must be by an instruction.
@@ -65,6 +75,12 @@ class LaneBuilder {
                     unsigned times) const;
 
  private:
+  static constexpr unsigned kRun = 8;
+
+  // Of four vectors of 8 elements: those of lanes 0 and 4, of 1 and 5, of 2 and 6, and of 3 and 7,
+  // four of each lane. The same of these gives the four vectors back.
+  std::vector<LLVMValueRef> TransposeHalves(const std::vector<LLVMValueRef>& fours) const;
+
   const Llvm& llvm_;
   LLVMContextRef context_;
   LLVMBuilderRef builder_;

@@ -5,9 +5,9 @@
 namespace webnnd {
 namespace {
 
-constexpr unsigned kLanes = 8;
 constexpr unsigned kChannels = 4;
 constexpr unsigned kTexelBytes = 16;
+constexpr unsigned kWordBits = 32;
 constexpr unsigned kFollowing = 16;  // Times as often as not: see LaneBuilder::BranchLikely.
 
 }  // namespace
@@ -43,31 +43,13 @@ bool LaneFetches::IsChannel(LLVMValueRef value, unsigned channel, Fetch& fetch) 
   if (!Is(value, kOr) || !Is(Operand(value, 0), kAnd) || !Is(Operand(value, 1), kAnd)) return false;
   if (llvm_.is_null(Operand(Operand(value, 0), 0)) == 0) return false;
   LLVMValueRef inside = Operand(value, 1);
-  LLVMValueRef all = Uncast(Operand(inside, 0));
-  if (!Is(all, kShuffleVector)) return false;
-  const bool is_even = channel % 2 == 0;
-  if (is_even ? !HasMask(all, {0, 4, 2, 6}) : !HasMask(all, {1, 5, 3, 7})) return false;
-  return IsHalf(Uncast(Operand(all, 0)), 0, channel, fetch) &&
-         IsHalf(Uncast(Operand(all, 1)), 2, channel, fetch) &&
-         IsNot(Operand(inside, 1), fetch.mask);
-}
-
-// Two channels of lanes `lane`, `lane` + 1, and of the fourth behind each.
-bool LaneFetches::IsHalf(LLVMValueRef value, unsigned lane, unsigned channel, Fetch& fetch) const {
-  if (!Is(value, kShuffleVector)) return false;
-  const bool is_low = channel < 2;
-  if (is_low ? !HasMask(value, {0, 8, 1, 9, 4, 12, 5, 13})
-             : !HasMask(value, {2, 10, 3, 11, 6, 14, 7, 15})) {
-    return false;
+  for (unsigned lane = 0; lane < LanesOf(inside); ++lane) {
+    const Word word = SourceOf(Operand(inside, 0), lane);
+    if (word.vector == nullptr || word.place != channel || !IsTexel(word.vector, lane, fetch)) {
+      return false;
+    }
   }
-  return IsPair(Operand(value, 0), lane, fetch) && IsPair(Operand(value, 1), lane + 1, fetch);
-}
-
-// The texels of a lane and of the fourth behind it.
-bool LaneFetches::IsPair(LLVMValueRef value, unsigned lane, Fetch& fetch) const {
-  return Is(value, kShuffleVector) && HasMask(value, {0, 1, 2, 3, 4, 5, 6, 7}) &&
-         IsTexel(Operand(value, 0), lane, fetch) &&
-         IsTexel(Operand(value, 1), lane + kLanes / 2, fetch);
+  return LanesOf(inside) == LanesOf(fetch.index) && IsNot(Operand(inside, 1), fetch.mask);
 }
 
 // load <4 x i32>, base + offset
@@ -83,27 +65,28 @@ bool LaneFetches::IsTexel(LLVMValueRef value, unsigned lane, Fetch& fetch) const
          IsSame(fetch.base, Operand(address, 0)) && IsOffset(Operand(address, 1), lane, fetch);
 }
 
-// Element of (and (mul index, 16), (not mask)), by way of a shuffle.
 bool LaneFetches::IsOffset(LLVMValueRef value, unsigned lane, Fetch& fetch) const {
-  if (!Is(value, kExtractElement) || llvm_.is_constant_int(Operand(value, 1)) == nullptr) {
+  if (!Is(value, kExtractElement) || llvm_.type_of(value) != build_.int32() ||
+      llvm_.is_constant_int(Operand(value, 1)) == nullptr) {
     return false;
   }
-  LLVMValueRef some = Operand(value, 0);
-  const auto place = static_cast<unsigned>(llvm_.get_int_value(Operand(value, 1)));
-  if (!Is(some, kShuffleVector) || place >= llvm_.get_num_mask_elements(some) ||
-      llvm_.get_mask_value(some, place) != static_cast<int>(lane)) {
-    return false;
-  }
-  LLVMValueRef offsets = Operand(some, 0);
-  if (!Is(offsets, kAnd) || !Is(Operand(offsets, 0), kMul)) return false;
-  LLVMValueRef product = Operand(offsets, 0);
+  const auto place = llvm_.get_int_value(Operand(value, 1));
+  if (place >= LanesOf(Operand(value, 0))) return false;
+  const Word word = SourceOf(Operand(value, 0), static_cast<unsigned>(place));
+  return word.vector != nullptr && word.place == lane && IsOffsets(word.vector, fetch);
+}
+
+// and (mul index, 16), (not mask)
+bool LaneFetches::IsOffsets(LLVMValueRef value, Fetch& fetch) const {
+  if (!Is(value, kAnd) || !Is(Operand(value, 0), kMul)) return false;
+  LLVMValueRef product = Operand(value, 0);
   LLVMValueRef factor = Operand(product, 1);
   if (!HasOneElement(llvm_, factor) || llvm_.is_null(factor) != 0 ||
       llvm_.get_int_value(llvm_.get_element_as_constant(factor, 0)) != kTexelBytes) {
     return false;
   }
   if (!IsSame(fetch.index, Operand(product, 0))) return false;
-  LLVMValueRef inside = Operand(offsets, 1);
+  LLVMValueRef inside = Operand(value, 1);
   if (!Is(inside, kXor) || !IsSame(fetch.mask, Operand(inside, 0))) return false;
   return IsNot(inside, fetch.mask) && IsMask(fetch.mask, fetch);
 }
@@ -124,19 +107,13 @@ bool LaneFetches::IsMask(LLVMValueRef value, Fetch& fetch) const {
     return false;
   }
   LLVMValueRef texels = Operand(is_behind, 1);
-  if (!Is(texels, kShuffleVector) || !HasMask(texels, {0, 0, 0, 0, 0, 0, 0, 0})) return false;
+  if (!Is(texels, kShuffleVector)) return false;
+  for (unsigned lane = 0; lane < LanesOf(texels); ++lane) {
+    if (llvm_.get_mask_value(texels, lane) != 0) return false;
+  }
   LLVMValueRef first = Operand(texels, 0);
   return Is(first, kInsertElement) && llvm_.is_null(Operand(first, 2)) != 0 &&
          IsSame(fetch.texels, Operand(first, 1));
-}
-
-bool LaneFetches::HasMask(LLVMValueRef shuffle, std::initializer_list<int> mask) const {
-  if (llvm_.get_num_mask_elements(shuffle) != mask.size()) return false;
-  unsigned place = 0;
-  for (int element : mask) {
-    if (llvm_.get_mask_value(shuffle, place++) != element) return false;
-  }
-  return true;
 }
 
 bool LaneFetches::IsNot(LLVMValueRef value, LLVMValueRef mask) const {
@@ -144,27 +121,42 @@ bool LaneFetches::IsNot(LLVMValueRef value, LLVMValueRef mask) const {
          Operand(value, 1) == llvm_.const_all_ones(llvm_.type_of(mask));
 }
 
+LaneFetches::Word LaneFetches::SourceOf(LLVMValueRef value, unsigned place) const {
+  value = Uncast(value);
+  while (Is(value, kShuffleVector)) {
+    const unsigned words = WordsOfElement(llvm_.type_of(value));
+    if (words == 0) return {};
+    const int element = llvm_.get_mask_value(value, place / words);
+    if (element < 0) return {};
+    const auto from = static_cast<unsigned>(element);
+    const unsigned count = LanesOf(Operand(value, 0));
+    place = from % count * words + place % words;
+    value = Uncast(Operand(value, from / count));
+  }
+  return {value, place};
+}
+
+unsigned LaneFetches::WordsOfElement(LLVMTypeRef vector) const {
+  LLVMTypeRef element = llvm_.get_element_type(vector);
+  if (llvm_.get_type_kind(element) != kIntegerType) return 0;
+  return llvm_.get_int_width(element) % kWordBits == 0 ? llvm_.get_int_width(element) / kWordBits
+                                                       : 0;
+}
+
 void LaneFetches::Shorten(LLVMValueRef function, const Fetch& fetch) {
   LLVMBasicBlockRef entry = llvm_.insert_block(context_, fetch.block, "look");
   LLVMBasicBlockRef following = build_.NewBlock(function, "following");
   LLVMBuilderRef builder = build_.get();
   llvm_.position_at_end(builder, entry);
-  LLVMValueRef texels = CopyOf(fetch.texels, fetch);
   LLVMValueRef base = CopyOf(fetch.base, fetch);
-  // In 64 bits, where none before the first texel is below the last one.
-  LLVMValueRef first =
-      llvm_.build_zext(builder, build_.Element(fetch.index, 0), build_.int64(), "");
-  LLVMValueRef end = llvm_.build_add(builder, first, build_.WideNumber(kLanes), "");
-  LLVMValueRef are_inside = llvm_.build_comparison(
-      builder, kSignedLessOrEqual, end, llvm_.build_sext(builder, texels, build_.int64(), ""), "");
+  LLVMValueRef beyond = CopyOf(fetch.mask, fetch);
+  LLVMValueRef are_inside =
+      llvm_.build_comparison(builder, kEqual, beyond, llvm_.const_null(llvm_.type_of(beyond)), "");
   LLVMValueRef follow = llvm_.build_and(builder, build_.Follow(fetch.index, 1), are_inside, "");
-  build_.BranchLikely(follow, following, fetch.block, kFollowing);
+  build_.BranchLikely(build_.AreAll(follow), following, fetch.block, kFollowing);
 
   llvm_.position_at_end(builder, following);
-  LLVMValueRef offset = llvm_.build_mul(builder, first, build_.WideNumber(kTexelBytes), "");
-  LLVMTypeRef byte = llvm_.int_type(context_, 8);
-  LLVMValueRef address = llvm_.build_address(builder, byte, base, &offset, 1, "");
-  const std::vector<LLVMValueRef> channels = LoadChannels(address);
+  const std::vector<LLVMValueRef> channels = LoadChannels(base, fetch.index);
   LLVMTypeRef type = llvm_.type_of(Operand(llvm_.get_terminator(fetch.block), 0));
   LLVMTypeRef channel_type = llvm_.get_struct_element(type, 0);
   LLVMValueRef result = llvm_.get_undef(type);
@@ -180,23 +172,27 @@ void LaneFetches::Shorten(LLVMValueRef function, const Fetch& fetch) {
   llvm_.add_attribute(function, kOfTheFunction, llvm_.create_attribute(context_, kind, 0));
 }
 
-std::vector<LLVMValueRef> LaneFetches::LoadChannels(LLVMValueRef address) {
+std::vector<LLVMValueRef> LaneFetches::LoadChannels(LLVMValueRef base, LLVMValueRef index) {
   LLVMBuilderRef builder = build_.get();
-  LLVMTypeRef texel = llvm_.vector_type(build_.int32(), kChannels);
-  address = llvm_.build_bitcast(builder, address, llvm_.pointer_type(texel, 0), "");
-  std::vector<LLVMValueRef> texels;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    LLVMValueRef number = build_.Number(lane);
-    LLVMValueRef place = llvm_.build_address(builder, texel, address, &number, 1, "");
-    texels.push_back(llvm_.build_load(builder, texel, place, ""));
-    llvm_.set_alignment(texels.back(), kTexelBytes);
+  const unsigned lanes = LanesOf(index);
+  const unsigned run = LaneBuilder::LanesOfRun(lanes);
+  LLVMTypeRef some = llvm_.vector_type(build_.int32(), lanes);
+  const unsigned vectors = kChannels * run / lanes;
+  std::vector<LLVMValueRef> quads;
+  for (unsigned lane = 0; lane < lanes; lane += run) {
+    LLVMValueRef first = llvm_.build_zext(builder, build_.Element(index, lane), build_.int64(), "");
+    LLVMValueRef offset = llvm_.build_mul(builder, first, build_.WideNumber(kTexelBytes), "");
+    LLVMTypeRef byte = llvm_.int_type(context_, 8);
+    LLVMValueRef address = llvm_.build_address(builder, byte, base, &offset, 1, "");
+    address = llvm_.build_bitcast(builder, address, llvm_.pointer_type(some, 0), "");
+    for (unsigned i = 0; i < vectors; ++i) {
+      LLVMValueRef number = build_.Number(i);
+      LLVMValueRef place = llvm_.build_address(builder, some, address, &number, 1, "");
+      quads.push_back(llvm_.build_load(builder, some, place, ""));
+      llvm_.set_alignment(quads.back(), kTexelBytes);
+    }
   }
-  std::vector<LLVMValueRef> pairs;
-  for (unsigned lane = 0; lane < kLanes / 2; ++lane) {
-    pairs.push_back(
-        build_.Shuffle(texels[lane], texels[lane + kLanes / 2], {0, 1, 2, 3, 4, 5, 6, 7}));
-  }
-  return build_.Transpose(pairs);
+  return build_.ElementsOf(quads);
 }
 
 LLVMValueRef LaneFetches::CopyOf(LLVMValueRef value, const Fetch& fetch) {

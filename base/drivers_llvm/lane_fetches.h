@@ -2,7 +2,6 @@
 #ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
 #define WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
 
-#include <initializer_list>
 #include <vector>
 
 #include "base/drivers_llvm/lane_builder.h"
@@ -12,9 +11,9 @@ namespace webnnd {
 
 // llvmpipe fetches from each texel buffer by a function of its own, which takes lanes' addresses
 // one by one from a vector and masks what is beyond the buffer. One whose texels are four words of
-// 32 bits here first looks whether it is asked for eight texels behind each other, all of them
-// inside, and then loads them from the first one's address. It asks to be inlined: with two ways
-// through it, LLVM would not think it worth while.
+// 32 bits here first looks whether it is asked for texels behind each other in each run of lanes
+// (LaneBuilder), all of them inside, and then loads them as vectors. It asks to be inlined: with
+// two ways through it, LLVM would not think it worth while.
 class LaneFetches {
  public:
   LaneFetches(const Llvm& llvm, LLVMModuleRef module)
@@ -27,25 +26,33 @@ class LaneFetches {
   // A function of llvmpipe's (lp_bld_format_soa.c, lp_build_fetch_rgba_soa), in one block.
   struct Fetch {
     LLVMBasicBlockRef block;
-    LLVMValueRef index = nullptr;   // <8 x i32>, the texel of each lane.
+    LLVMValueRef index = nullptr;   // <lanes x i32>, the texel of each lane.
     LLVMValueRef texels = nullptr;  // Of the buffer, i32.
     LLVMValueRef base = nullptr;    // i8*
-    LLVMValueRef mask = nullptr;    // <8 x i32>, of lanes beyond the buffer.
+    LLVMValueRef mask = nullptr;    // <lanes x i32>, of those beyond the buffer.
+  };
+
+  // A word of 32 bits of a vector.
+  struct Word {
+    LLVMValueRef vector = nullptr;
+    unsigned place;
   };
 
   bool Read(LLVMValueRef function, Fetch& fetch) const;
   // Each of these notes in `fetch` what it finds, which must be the same for all.
   bool IsChannel(LLVMValueRef value, unsigned channel, Fetch& fetch) const;
-  bool IsHalf(LLVMValueRef value, unsigned lane, unsigned channel, Fetch& fetch) const;
-  bool IsPair(LLVMValueRef value, unsigned lane, Fetch& fetch) const;
   bool IsTexel(LLVMValueRef value, unsigned lane, Fetch& fetch) const;
   bool IsOffset(LLVMValueRef value, unsigned lane, Fetch& fetch) const;
+  bool IsOffsets(LLVMValueRef value, Fetch& fetch) const;
   bool IsMask(LLVMValueRef value, Fetch& fetch) const;
-  bool HasMask(LLVMValueRef shuffle, std::initializer_list<int> mask) const;
   bool IsNot(LLVMValueRef value, LLVMValueRef mask) const;
+  // Where shuffles and casts take a word of `value` from; no vector where they make it up.
+  Word SourceOf(LLVMValueRef value, unsigned place) const;
+  unsigned WordsOfElement(LLVMTypeRef vector) const;
 
   void Shorten(LLVMValueRef function, const Fetch& fetch);
-  std::vector<LLVMValueRef> LoadChannels(LLVMValueRef address);
+  // Of texels that follow each other in runs of lanes.
+  std::vector<LLVMValueRef> LoadChannels(LLVMValueRef base, LLVMValueRef index);
   LLVMValueRef CopyOf(LLVMValueRef value, const Fetch& fetch);
 
   bool Is(LLVMValueRef value, int opcode) const {
@@ -53,6 +60,9 @@ class LaneFetches {
   }
   LLVMValueRef Operand(LLVMValueRef value, unsigned index) const {
     return llvm_.get_operand(value, index);
+  }
+  unsigned LanesOf(LLVMValueRef vector) const {
+    return llvm_.get_vector_size(llvm_.type_of(vector));
   }
   // What is cast to other elements of the same bits.
   LLVMValueRef Uncast(LLVMValueRef value) const {

@@ -1,12 +1,12 @@
 #include "base/drivers_llvm/lane_stores.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace webnnd {
 namespace {
 
 constexpr unsigned kQuad = 4;
-constexpr unsigned kQuadLanes = 8;  // Whose quads are transposed.
 
 // How many times as often as the ways behind them these are taken, so that LLVM keeps values in
 // registers there and spills them where it calls a function.
@@ -190,7 +190,7 @@ bool LaneStores::HasKnownType(const Loop& loop) const {
   }
   if (loop.values.size() == 1) return true;
   return loop.values.size() == kQuad && loop.element_type == build_.int32() &&
-         Lanes(loop) == kQuadLanes;
+         Lanes(loop) % kQuad == 0;
 }
 
 // Whether what a turn computes is the same in each: of lanes, it takes the number of the buffer
@@ -237,32 +237,25 @@ void LaneStores::Replace(const Loop& loop) {
   LLVMValueRef parent = llvm_.get_function(loop.before);
   LLVMBasicBlockRef following = build_.NewBlock(parent, "following");
   LLVMBasicBlockRef otherwise = build_.NewBlock(parent, "otherwise");
-  LLVMValueRef are_active = build_.AreAll(loop.active);
-  LLVMValueRef follow = llvm_.build_and(build_.get(), are_active, AllFollow(loop, size), "");
-  build_.BranchLikely(follow, following, otherwise, kFollowing);
+  LLVMValueRef can_store =
+      llvm_.build_and(build_.get(), loop.active, HaveRoom(loop.offsets, CountOf(loop), size), "");
+  LLVMValueRef follow =
+      llvm_.build_and(build_.get(), can_store, build_.Follow(loop.offsets, CountOf(loop)), "");
+  build_.BranchLikely(build_.AreAll(follow), following, otherwise, kFollowing);
   llvm_.erase(old_end);
 
   llvm_.position_at_end(build_.get(), following);
   const bool is_quad = values.size() == kQuad;
-  const std::vector<LLVMValueRef> pairs = is_quad ? build_.Transpose(values) : values;
-  LLVMValueRef first = build_.Element(loop.offsets, 0);
-  const std::vector<LLVMValueRef> vectors = is_quad ? InOrder(pairs) : values;
-  for (size_t i = 0; i < vectors.size(); ++i) {
-    LLVMValueRef offset = llvm_.build_add(build_.get(), first, build_.Number(i * Lanes(loop)), "");
-    StoreTo(address, offset, vectors[i], loop.element_type);
-  }
+  StoreRuns(address, loop, is_quad ? build_.QuadsOf(values) : values);
   LeaveFor(loop);
 
   llvm_.position_at_end(build_.get(), otherwise);
   if (is_quad) {
     LLVMBasicBlockRef quads = build_.NewBlock(parent, "quads");
     otherwise = build_.NewBlock(parent, "lane_by_lane");
-    LLVMValueRef have_room = build_.AreAll(HaveRoom(loop.offsets, size));
-    build_.BranchLikely(llvm_.build_and(build_.get(), are_active, have_room, ""), quads, otherwise,
-                        kQuads);
+    build_.BranchLikely(build_.AreAll(can_store), quads, otherwise, kQuads);
     llvm_.position_at_end(build_.get(), quads);
-    StoreQuads(address, loop.offsets, build_.Transpose(values),
-               [](unsigned, auto store) { store(); });
+    StoreQuads(address, loop.offsets, values, [](unsigned, auto store) { store(); });
     LeaveFor(loop);
     llvm_.position_at_end(build_.get(), otherwise);
   }
@@ -274,17 +267,18 @@ void LaneStores::Replace(const Loop& loop) {
   LeaveFor(loop);
 }
 
-LLVMValueRef LaneStores::AllFollow(const Loop& loop, LLVMValueRef size) {
-  const auto count = static_cast<unsigned>(loop.values.size());
-  LLVMValueRef follow = build_.Follow(loop.offsets, count);
-  // In 64 bits nothing wraps.
-  LLVMValueRef first =
-      llvm_.build_zext(build_.get(), build_.Element(loop.offsets, 0), build_.int64(), "");
-  LLVMValueRef end =
-      llvm_.build_add(build_.get(), first, build_.WideNumber(uint64_t{Lanes(loop)} * count), "");
-  LLVMValueRef room = llvm_.build_zext(build_.get(), size, build_.int64(), "");
-  LLVMValueRef has_room = llvm_.build_comparison(build_.get(), kUnsignedLessOrEqual, end, room, "");
-  return llvm_.build_and(build_.get(), follow, has_room, "");
+void LaneStores::StoreRuns(LLVMValueRef address, const Loop& loop,
+                           const std::vector<LLVMValueRef>& vectors) {
+  const unsigned run = LaneBuilder::LanesOfRun(Lanes(loop));
+  const unsigned of_run = CountOf(loop) * run;
+  const unsigned of_store = std::min(of_run, Lanes(loop));
+  for (unsigned i = 0; i < CountOf(loop) * Lanes(loop); i += of_store) {
+    LLVMValueRef vector = vectors[i / Lanes(loop)];
+    if (of_store != Lanes(loop)) vector = build_.Part(vector, i % Lanes(loop), of_store);
+    LLVMValueRef first = build_.Element(loop.offsets, i / of_run * run);
+    LLVMValueRef offset = llvm_.build_add(build_.get(), first, build_.Number(i % of_run), "");
+    StoreTo(address, offset, vector, loop.element_type);
+  }
 }
 
 const LaneStores::Function& LaneStores::StoreFunction(const Loop& loop) {
@@ -332,9 +326,7 @@ void LaneStores::MakeElementFunction(LLVMValueRef function, LLVMTypeRef element_
   const unsigned lanes = llvm_.get_vector_size(lanes_type);
   LLVMValueRef is_active =
       llvm_.build_comparison(build_.get(), kNotEqual, active, llvm_.const_null(lanes_type), "");
-  LLVMValueRef has_room =
-      llvm_.build_comparison(build_.get(), kUnsignedLess, offsets, build_.Splat(size, lanes), "");
-  LLVMValueRef stores = llvm_.build_and(build_.get(), is_active, has_room, "");
+  LLVMValueRef stores = llvm_.build_and(build_.get(), is_active, HaveRoom(offsets, 1, size), "");
   for (unsigned lane = 0; lane < lanes; ++lane) {
     StoreWhere(function, build_.Element(stores, lane), [&] {
       StoreTo(address, build_.Element(offsets, lane), build_.Element(values, lane), element_type);
@@ -358,19 +350,20 @@ void LaneStores::MakeQuadFunction(LLVMValueRef function) {
   LLVMValueRef is_active =
       llvm_.build_comparison(build_.get(), kNotEqual, active, llvm_.const_null(lanes_type), "");
   LLVMValueRef is_idle = llvm_.build_not(build_.get(), is_active, "");
-  LLVMValueRef have_room = llvm_.build_or(build_.get(), HaveRoom(offsets, size), is_idle, "");
+  LLVMValueRef have_room =
+      llvm_.build_or(build_.get(), HaveRoom(offsets, kQuad, size), is_idle, "");
   llvm_.build_branch(build_.get(), build_.AreAll(have_room), whole, by_elements);
 
   llvm_.position_at_end(build_.get(), by_elements);
   for (unsigned i = 0; i < kQuad; ++i) {
-    LLVMValueRef index =
-        llvm_.build_add(build_.get(), offsets, build_.Splat(build_.Number(i), kQuadLanes), "");
+    LLVMValueRef index = llvm_.build_add(build_.get(), offsets,
+                                         build_.Splat(build_.Number(i), LanesOf(offsets)), "");
     Call(element_functions_[llvm_.type_of(values[i])], {address, size, active, index, values[i]});
   }
   llvm_.build_return(build_.get());
 
   llvm_.position_at_end(build_.get(), whole);
-  StoreQuads(address, offsets, build_.Transpose(values), [&](unsigned lane, auto store) {
+  StoreQuads(address, offsets, values, [&](unsigned lane, auto store) {
     StoreWhere(function, build_.Element(is_active, lane), store);
   });
   llvm_.build_return(build_.get());
@@ -378,13 +371,11 @@ void LaneStores::MakeQuadFunction(LLVMValueRef function) {
 
 template <class Guard>
 void LaneStores::StoreQuads(LLVMValueRef address, LLVMValueRef offsets,
-                            const std::vector<LLVMValueRef>& pairs, Guard guard) {
-  for (unsigned lane = 0; lane < kQuadLanes; ++lane) {
+                            const std::vector<LLVMValueRef>& values, Guard guard) {
+  const std::vector<LLVMValueRef> quads = build_.QuadsOf(values);
+  for (unsigned lane = 0; lane < LanesOf(offsets); ++lane) {
     guard(lane, [&] {
-      LLVMValueRef pair = pairs[lane % kQuad];
-      const unsigned first = lane / kQuad * kQuad;
-      StoreTo(address, build_.Element(offsets, lane),
-              build_.Shuffle(pair, pair, {first, first + 1, first + 2, first + 3}), build_.int32());
+      StoreTo(address, build_.Element(offsets, lane), build_.QuadOf(quads, lane), build_.int32());
     });
   }
 }
@@ -400,20 +391,17 @@ void LaneStores::StoreWhere(LLVMValueRef function, LLVMValueRef condition, Store
   llvm_.position_at_end(build_.get(), next);
 }
 
-LLVMValueRef LaneStores::HaveRoom(LLVMValueRef offsets, LLVMValueRef size) {
-  LLVMValueRef is_quad =
-      llvm_.build_comparison(build_.get(), kUnsignedGreaterOrEqual, size, build_.Number(kQuad), "");
-  LLVMValueRef last = llvm_.build_add(build_.get(), size, build_.Number(0u - kQuad), "");
+LLVMValueRef LaneStores::HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValueRef size) {
+  if (count == 1) {
+    return llvm_.build_comparison(build_.get(), kUnsignedLess, offsets,
+                                  build_.Splat(size, LanesOf(offsets)), "");
+  }
+  LLVMValueRef has_some =
+      llvm_.build_comparison(build_.get(), kUnsignedGreaterOrEqual, size, build_.Number(count), "");
+  LLVMValueRef last = llvm_.build_add(build_.get(), size, build_.Number(0u - count), "");
   LLVMValueRef is_before = llvm_.build_comparison(build_.get(), kUnsignedLessOrEqual, offsets,
-                                                  build_.Splat(last, kQuadLanes), "");
-  return llvm_.build_and(build_.get(), is_before, build_.Splat(is_quad, kQuadLanes), "");
-}
-
-std::vector<LLVMValueRef> LaneStores::InOrder(const std::vector<LLVMValueRef>& pairs) {
-  const std::vector<unsigned> low = {0, 1, 2, 3, 8, 9, 10, 11};
-  const std::vector<unsigned> high = {4, 5, 6, 7, 12, 13, 14, 15};
-  return {build_.Shuffle(pairs[0], pairs[1], low), build_.Shuffle(pairs[2], pairs[3], low),
-          build_.Shuffle(pairs[0], pairs[1], high), build_.Shuffle(pairs[2], pairs[3], high)};
+                                                  build_.Splat(last, LanesOf(offsets)), "");
+  return llvm_.build_and(build_.get(), is_before, build_.Splat(has_some, LanesOf(offsets)), "");
 }
 
 LLVMValueRef LaneStores::CopyOf(LLVMValueRef value, const Loop& loop) {

@@ -61,8 +61,8 @@ class LaneStores {
   bool HasKnownType(const Loop& loop) const;
 
   void Replace(const Loop& loop);
-  // Whether the elements of all lanes follow each other, and the buffer has room for them.
-  LLVMValueRef AllFollow(const Loop& loop, LLVMValueRef size);
+  // Elements that follow each other in runs of lanes, in the order of memory.
+  void StoreRuns(LLVMValueRef address, const Loop& loop, const std::vector<LLVMValueRef>& vectors);
   // Goes on as the loop would.
   void LeaveFor(const Loop& loop);
 
@@ -80,14 +80,12 @@ class LaneStores {
   // Calls `store` once, in a block for where the condition holds.
   template <class Store>
   void StoreWhere(LLVMValueRef function, LLVMValueRef condition, Store store);
-  // For each lane, whether the buffer has room for its quad.
-  LLVMValueRef HaveRoom(LLVMValueRef offsets, LLVMValueRef size);
+  // For each lane, whether the buffer has room for its `count` elements.
+  LLVMValueRef HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValueRef size);
   // guard(lane, store): calls `store` once, where the lane's quad may be stored.
   template <class Guard>
   void StoreQuads(LLVMValueRef address, LLVMValueRef offsets,
-                  const std::vector<LLVMValueRef>& pairs, Guard guard);
-  // Of the transpose of four values: quads of lanes 0 and 1, of 2 and 3, and so on.
-  std::vector<LLVMValueRef> InOrder(const std::vector<LLVMValueRef>& pairs);
+                  const std::vector<LLVMValueRef>& values, Guard guard);
 
   // What the loop computes for lane 0, computed where the builder is.
   LLVMValueRef CopyOf(LLVMValueRef value, const Loop& loop);
@@ -106,9 +104,12 @@ class LaneStores {
   LLVMValueRef Operand(LLVMValueRef value, unsigned index) const {
     return llvm_.get_operand(value, index);
   }
-  unsigned Lanes(const Loop& loop) const {
-    return llvm_.get_vector_size(llvm_.type_of(loop.active));
+  unsigned LanesOf(LLVMValueRef vector) const {
+    return llvm_.get_vector_size(llvm_.type_of(vector));
   }
+  unsigned Lanes(const Loop& loop) const { return LanesOf(loop.active); }
+  // Elements of a lane.
+  static unsigned CountOf(const Loop& loop) { return static_cast<unsigned>(loop.values.size()); }
   LLVMTypeRef ValueType(const Loop& loop) const {
     return llvm_.vector_type(loop.element_type, Lanes(loop));
   }

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/base/driver_llvm.h"
 #include "tests/support/sample.h"
@@ -16,12 +16,10 @@
 namespace webnnd {
 namespace {
 
-constexpr uint32_t kLanes = 8;
 constexpr uint32_t kChannels = 4;
 constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
 
-using Index = std::array<int32_t, kLanes>;
-using Texels = std::array<uint32_t, kChannels * kLanes>;
+using Index = std::vector<int32_t>;  // Of each lane.
 
 std::string Replaced(std::string text, const std::string& what, const std::string& by) {
   const size_t at = text.find(what);
@@ -29,94 +27,150 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return at == std::string::npos ? text : text.replace(at, what.size(), by);
 }
 
+// <n x i32> <..., ..., ...>, or its elements alone: `of(i)` for i below n.
+template <class Of>
+std::string List(uint32_t n, Of of) {
+  std::string list;
+  for (uint32_t i = 0; i < n; ++i) list += (i == 0 ? "i32 " : ", i32 ") + std::to_string(of(i));
+  return list;
+}
+
+std::string AllReplaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+    text.replace(at, what.size(), by);
+    at += by.size();
+  }
+  return text;
+}
+
+// The texels of lanes k, k + 4, k + 8, ... as %row_k.
+std::string LoadRow(uint32_t lanes, uint32_t k) {
+  const std::string row = std::to_string(k);
+  const uint32_t count = lanes / 4;
+  std::string text = "  %some" + row +
+                     " = shufflevector <L x i32> %offsets, <L x i32> %offsets, <" +
+                     std::to_string(count) + " x i32> <" +
+                     List(count, [&](uint32_t i) { return k + 4 * i; }) + ">\n";
+  std::vector<std::string> parts;
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string name = row + "_" + std::to_string(i);
+    text += "  %offset" + name + " = extractelement <" + std::to_string(count) + " x i32> %some" +
+            row + ", i32 " + std::to_string(i) + "\n  %byte" + name +
+            " = getelementptr i8, i8* %base, i32 %offset" + name + "\n  %at" + name +
+            " = bitcast i8* %byte" + name + " to <4 x i32>*\n  %texel" + name +
+            " = load <4 x i32>, <4 x i32>* %at" + name + ", align 16\n";
+    parts.push_back("%texel" + name);
+  }
+  for (uint32_t width = 4; width < lanes; width *= 2) {
+    const std::string type = "<" + std::to_string(width) + " x i32>";
+    const std::string wide = std::to_string(2 * width);
+    std::vector<std::string> joined;
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      joined.push_back("%row" + row + "_" + wide + "_" + std::to_string(i));
+      text += "  " + joined.back() + " = shufflevector " + type + " " + parts[i] + ", " + type +
+              " " + parts[i + 1] + ", <" + wide + " x i32> <" +
+              List(2 * width, [](uint32_t e) { return e; }) + ">\n";
+    }
+    parts = joined;
+  }
+  return text + "  %row" + row + " = bitcast <L x i32> " + parts[0] + " to <L x i32>\n";
+}
+
+// Rows to channels %words0 to %words3, as llvmpipe does: for 8 lanes in halves of 128 bits
+// (unpack instructions), else over all of the vector.
+std::string Transpose(uint32_t lanes) {
+  const bool in_halves = lanes == 8;
+  const uint32_t half = lanes / 2;
+  std::string text;
+  for (uint32_t pair = 0; pair < 2; ++pair) {
+    for (uint32_t high = 0; high < 2; ++high) {
+      const std::string name = std::to_string(pair) + std::to_string(high);
+      const auto element = [&](uint32_t i) {
+        const uint32_t from = i % 2 * lanes;
+        if (in_halves) return from + i / 4 * 4 + i / 2 % 2 + 2 * high;
+        return from + i / 2 % (lanes / 4) * 4 + i / half + 2 * high;
+      };
+      text += "  %mixed" + name + " = shufflevector <L x i32> %row" + std::to_string(2 * pair) +
+              ", <L x i32> %row" + std::to_string(2 * pair + 1) + ", <L x i32> <" +
+              List(lanes, element) + ">\n  %wide" + name + " = bitcast <L x i32> %mixed" + name +
+              " to <H x i64>\n";
+    }
+  }
+  for (uint32_t channel = 0; channel < kChannels; ++channel) {
+    const std::string k = std::to_string(channel);
+    const std::string high = std::to_string(channel / 2);
+    const auto element = [&](uint32_t i) {
+      const uint32_t from = i % 2 * half;
+      if (in_halves) return from + i / 2 * 2 + channel % 2;
+      return from + i / 2 + channel % 2 * (half / 2);
+    };
+    text += "  %both" + k + " = shufflevector <H x i64> %wide0" + high + ", <H x i64> %wide1" +
+            high + ", <H x i32> <" + List(half, element) + ">\n  %words" + k +
+            " = bitcast <H x i64> %both" + k + " to <L x i32>\n";
+  }
+  return text;
+}
+
 // void f({base, texels}* buffer, index, results): fetches, and stores channel behind channel. What
 // llvmpipe makes of a buffer of RGBA32_UINT (lp_build_fetch_rgba_soa).
-std::string FetchFunction() {
+std::string FetchFunction(uint32_t lanes) {
   std::string text = R"(
-define internal fastcc { <8 x float>, <8 x float>, <8 x float>, <8 x float> } @fetch(
-    { i8*, i32 }* noalias %buffer, <8 x i32> %index) {
+define internal fastcc FOUR @fetch({ i8*, i32 }* noalias %buffer, <L x i32> %index) {
 entry:
   %texels_at = getelementptr { i8*, i32 }, { i8*, i32 }* %buffer, i32 0, i32 1
   %texels = load i32, i32* %texels_at
   %base_at = getelementptr { i8*, i32 }, { i8*, i32 }* %buffer, i32 0, i32 0
   %base = load i8*, i8** %base_at
-  %first = insertelement <8 x i32> undef, i32 %texels, i32 0
-  %all = shufflevector <8 x i32> %first, <8 x i32> undef, <8 x i32> zeroinitializer
-  %is_before = icmp slt <8 x i32> %index, zeroinitializer
-  %before = sext <8 x i1> %is_before to <8 x i32>
-  %mask_before = or <8 x i32> zeroinitializer, %before
-  %is_behind = icmp sge <8 x i32> %index, %all
-  %behind = sext <8 x i1> %is_behind to <8 x i32>
-  %mask = or <8 x i32> %mask_before, %behind
-  %bytes = mul <8 x i32> %index, SPLAT(16)
-  %inside = xor <8 x i32> %mask, SPLAT(-1)
-  %offsets = and <8 x i32> %bytes, %inside
+  %first = insertelement <L x i32> undef, i32 %texels, i32 0
+  %all = shufflevector <L x i32> %first, <L x i32> undef, <L x i32> zeroinitializer
+  %is_before = icmp slt <L x i32> %index, zeroinitializer
+  %before = sext <L x i1> %is_before to <L x i32>
+  %mask_before = or <L x i32> zeroinitializer, %before
+  %is_behind = icmp sge <L x i32> %index, %all
+  %behind = sext <L x i1> %is_behind to <L x i32>
+  %mask = or <L x i32> %mask_before, %behind
+  %bytes = mul <L x i32> %index, SPLAT(16)
+  %inside = xor <L x i32> %mask, SPLAT(-1)
+  %offsets = and <L x i32> %bytes, %inside
 )";
-  for (int lane = 0; lane < 4; ++lane) {
-    const std::string k = std::to_string(lane);
-    text += "  %two" + k +
-            " = shufflevector <8 x i32> %offsets, <8 x i32> %offsets, <2 x i32> <i32 " + k +
-            ", i32 " + std::to_string(lane + 4) + ">\n";
-    for (const char* part : {"0", "1"}) {
-      const std::string name = k + part;
-      text += "  %offset" + name + " = extractelement <2 x i32> %two" + k + ", i32 " + part +
-              "\n  %byte" + name + " = getelementptr i8, i8* %base, i32 %offset" + name +
-              "\n  %at" + name + " = bitcast i8* %byte" + name + " to <4 x i32>*\n  %texel" + name +
-              " = load <4 x i32>, <4 x i32>* %at" + name + ", align 16\n";
-    }
-    text += "  %pair" + k + " = shufflevector <4 x i32> %texel" + k + "0, <4 x i32> %texel" + k +
-            "1, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>\n";
-  }
-  const char* const kHalves[][3] = {
-      {"low01", "%pair0, <8 x i32> %pair1", "0, i32 8, i32 1, i32 9, i32 4, i32 12, i32 5, i32 13"},
-      {"high01", "%pair0, <8 x i32> %pair1",
-       "2, i32 10, i32 3, i32 11, i32 6, i32 14, i32 7, i32 15"},
-      {"low23", "%pair2, <8 x i32> %pair3", "0, i32 8, i32 1, i32 9, i32 4, i32 12, i32 5, i32 13"},
-      {"high23", "%pair2, <8 x i32> %pair3",
-       "2, i32 10, i32 3, i32 11, i32 6, i32 14, i32 7, i32 15"}};
-  for (const auto& [name, pairs, mask] : kHalves) {
-    text += std::string("  %") + name + " = shufflevector <8 x i32> " + pairs +
-            ", <8 x i32> <i32 " + mask + ">\n  %" + name + "q = bitcast <8 x i32> %" + name +
-            " to <4 x i64>\n";
-  }
+  for (uint32_t k = 0; k < 4; ++k) text += LoadRow(lanes, k);
+  text += Transpose(lanes);
   std::string result = "poison";
   for (int channel = 0; channel < 4; ++channel) {
     const std::string k = std::to_string(channel);
-    const std::string half = channel < 2 ? "low" : "high";
-    text += "  %wide" + k + " = shufflevector <4 x i64> %" + half + "01q, <4 x i64> %" + half +
-            "23q, <4 x i32> <i32 " +
-            (channel % 2 == 0 ? "0, i32 4, i32 2, i32 6" : "1, i32 5, i32 3, i32 7") +
-            ">\n  %words" + k + " = bitcast <4 x i64> %wide" + k + " to <8 x i32>\n  %outside" + k +
-            " = and <8 x i32> zeroinitializer, %mask\n  %not" + k +
-            " = xor <8 x i32> %mask, SPLAT(-1)\n  %kept" + k + " = and <8 x i32> %words" + k +
-            ", %not" + k + "\n  %either" + k + " = or <8 x i32> %outside" + k + ", %kept" + k +
-            "\n  %float" + k + " = bitcast <8 x i32> %either" + k + " to <8 x float>\n  %result" +
-            k + " = insertvalue { <8 x float>, <8 x float>, <8 x float>, <8 x float> } " + result +
-            ", <8 x float> %float" + k + ", " + k + "\n";
+    text += AllReplaced(R"(  %outside# = and <L x i32> zeroinitializer, %mask
+  %not# = xor <L x i32> %mask, SPLAT(-1)
+  %kept# = and <L x i32> %words#, %not#
+  %either# = or <L x i32> %outside#, %kept#
+  %float# = bitcast <L x i32> %either# to <L x float>
+  %result# = insertvalue FOUR )" +
+                            result + R"(, <L x float> %float#, #
+)",
+                        "#", k);
     result = "%result" + k;
   }
-  text += R"(  ret { <8 x float>, <8 x float>, <8 x float>, <8 x float> } %result3
+  text += R"(  ret FOUR %result3
 }
 
-define void @f({ i8*, i32 }* %buffer, <8 x i32>* %index_at, <8 x float>* %results) {
-  %index = load <8 x i32>, <8 x i32>* %index_at, align 4
-  %all = call fastcc { <8 x float>, <8 x float>, <8 x float>, <8 x float> } @fetch(
-      { i8*, i32 }* %buffer, <8 x i32> %index)
+define void @f({ i8*, i32 }* %buffer, <L x i32>* %index_at, <L x float>* %results) {
+  %index = load <L x i32>, <L x i32>* %index_at, align 4
+  %all = call fastcc FOUR @fetch({ i8*, i32 }* %buffer, <L x i32> %index)
 )";
   for (const char* k : {"0", "1", "2", "3"}) {
-    text += std::string("  %channel") + k +
-            " = extractvalue { <8 x float>, <8 x float>, <8 x float>, <8 x float> } %all, " + k +
-            "\n  %at" + k + " = getelementptr <8 x float>, <8 x float>* %results, i32 " + k +
-            "\n  store <8 x float> %channel" + k + ", <8 x float>* %at" + k + ", align 4\n";
+    text += AllReplaced(R"(  %channel# = extractvalue FOUR %all, #
+  %at# = getelementptr <L x float>, <L x float>* %results, i32 #
+  store <L x float> %channel#, <L x float>* %at#, align 4
+)",
+                        "#", k);
   }
   text += "  ret void\n}\n";
-  for (const char* number : {"16", "-1"}) {
-    std::string splat = "<i32 " + std::string(number);
-    for (int i = 1; i < 8; ++i) splat += ", i32 " + std::string(number);
-    const std::string name = "SPLAT(" + std::string(number) + ")";
-    while (text.find(name) != std::string::npos) text = Replaced(text, name, splat + ">");
+  for (const int number : {16, -1}) {
+    text = AllReplaced(text, "SPLAT(" + std::to_string(number) + ")",
+                       "<" + List(lanes, [&](uint32_t) { return number; }) + ">");
   }
-  return text;
+  text = AllReplaced(text, "FOUR", "{ <L x float>, <L x float>, <L x float>, <L x float> }");
+  text = AllReplaced(text, "<H x", "<" + std::to_string(lanes / 2) + " x");
+  return AllReplaced(text, "<L x", "<" + std::to_string(lanes) + " x");
 }
 
 // Texels that end where memory does.
@@ -148,16 +202,17 @@ void ExpectMeaning(void* function, Guarded& memory, uint32_t count, const Index&
     const uint32_t* base;
     int32_t texels;
   } buffer = {words, static_cast<int32_t>(count)};
-  Texels results;
+  const auto lanes = static_cast<uint32_t>(index.size());
+  std::vector<uint32_t> results(size_t{kChannels} * lanes);
   reinterpret_cast<void (*)(const void*, const int32_t*, uint32_t*)>(function)(
       &buffer, index.data(), results.data());
   for (uint32_t channel = 0; channel < kChannels; ++channel) {
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
       const int32_t texel = index[lane];
       const bool is_inside = texel >= 0 && texel < static_cast<int32_t>(count);
       const uint32_t expected =
           is_inside ? words[kChannels * static_cast<uint32_t>(texel) + channel] : 0;
-      EXPECT_EQ(results[channel * kLanes + lane], expected)
+      EXPECT_EQ(results[channel * lanes + lane], expected)
           << "channel " << channel << " of texel " << texel << " of " << count;
     }
   }
@@ -175,30 +230,39 @@ class LaneFetches : public testing::Test {
 };
 
 // An empty buffer has no texel at all: llvmpipe reads its first for lanes beyond it.
-TEST_F(LaneFetches, Texels_AreWhatTheyWouldBe) {
-  EXPECT_TRUE(IsShortened(FetchFunction()));
-  llvm_.Run(FetchFunction(), kPasses, [&](void* function) {
-    Guarded memory;
-    std::mt19937 random(service::FirstSeed());
-    for (int turn = 0; turn < 4000 && !HasFailure(); ++turn) {
-      const uint32_t count = 1 + random() % 24;
-      Index index;
-      // From before the first texel to behind the last one, and where sums wrap.
-      int32_t first = static_cast<int32_t>(random() % (count + 12)) - 10;
-      if (random() % 16 == 0) first = INT32_MAX - static_cast<int32_t>(random() % 8);
-      if (random() % 16 == 0) first = INT32_MIN + static_cast<int32_t>(random() % 8);
-      const uint32_t step = random() % 8 < 5 ? 1 : random() % 3;
-      for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        index[lane] = static_cast<int32_t>(static_cast<uint32_t>(first) + lane * step);
-      }
-      if (random() % 4 == 0) std::swap(index[random() % kLanes], index[random() % kLanes]);
-      ExpectMeaning(function, memory, count, index);
+void ExpectMeaningOfAll(void* function, uint32_t lanes) {
+  Guarded memory;
+  std::mt19937 random(service::FirstSeed());
+  for (int turn = 0; turn < 4000 && !testing::Test::HasFailure(); ++turn) {
+    const uint32_t count = 1 + random() % (3 * lanes);
+    Index index(lanes);
+    // From before the first texel to behind the last one, and where sums wrap.
+    int32_t first = static_cast<int32_t>(random() % (count + 12)) - 10;
+    if (random() % 16 == 0) first = INT32_MAX - static_cast<int32_t>(random() % 8);
+    if (random() % 16 == 0) first = INT32_MIN + static_cast<int32_t>(random() % 8);
+    const uint32_t step = random() % 8 < 5 ? 1 : random() % 3;
+    // A second run of eight lanes may fetch elsewhere.
+    const uint32_t between = random() % 2 == 0 ? 0 : random() % 24 - 12;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      index[lane] =
+          static_cast<int32_t>(static_cast<uint32_t>(first) + lane * step + lane / 8 * between);
     }
-  });
+    if (random() % 4 == 0) std::swap(index[random() % lanes], index[random() % lanes]);
+    ExpectMeaning(function, memory, count, index);
+  }
+}
+
+TEST_F(LaneFetches, Texels_AreWhatTheyWouldBe) {
+  for (const uint32_t lanes : {4, 8, 16}) {
+    SCOPED_TRACE(lanes);
+    EXPECT_TRUE(IsShortened(FetchFunction(lanes)));
+    llvm_.Run(FetchFunction(lanes), kPasses,
+              [&](void* function) { ExpectMeaningOfAll(function, lanes); });
+  }
 }
 
 TEST_F(LaneFetches, FunctionsWithOtherMeanings_StayAsTheyAre) {
-  const std::string text = FetchFunction();
+  const std::string text = FetchFunction(8);
   // Texels of another size, or not of the lane.
   std::string eights = text;
   for (int i = 0; i < 8; ++i) eights = Replaced(eights, "i32 16", "i32 8");

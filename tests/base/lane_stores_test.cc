@@ -3,7 +3,6 @@
 // uses and run beside what they mean.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -16,15 +15,15 @@
 namespace webnnd {
 namespace {
 
-constexpr uint32_t kLanes = 8;
 constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
 
 // How a loop is made, and where it differs from llvmpipe's.
 struct Sketch {
+  uint32_t lanes = 8;
   uint32_t bits = 32;     // Of an element.
   uint32_t count = 1;     // Of the elements of a lane.
   bool as_float = false;  // Values are of another type than elements.
-  std::string buffer = "<i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>";
+  std::string buffer = "ONES";
   std::string step = "1";  // From one element to the next.
   std::string after;       // Behind the loop.
 };
@@ -49,7 +48,7 @@ entry:
   %counter = alloca i32
   %mask = load <8 x i32>, <8 x i32>* %mask_at, align 4
   %offsets = load <8 x i32>, <8 x i32>* %offsets_at, align 4
-  %own = add <8 x i32> %offsets, <i32 0, i32 1, i32 0, i32 1, i32 0, i32 1, i32 0, i32 1>
+  %own = add <8 x i32> %offsets, %offsets
 )";
   for (uint32_t i = 0; i < sketch.count; ++i) {
     text += Splice(R"(  %values_at# = getelementptr <8 x VALUE>, <8 x VALUE>* %values, i32 #
@@ -115,16 +114,21 @@ AFTER
   text = Splice(text, "AFTER", sketch.after.empty() ? "  ret i32 0" : sketch.after);
   text = Splice(text, "BUFFER", sketch.buffer);
   text = Splice(text, "SHIFT", sketch.bits == 64 ? "3" : "2");
+  std::string ones = "<i32 1";
+  for (uint32_t lane = 1; lane < sketch.lanes; ++lane) ones += ", i32 1";
+  text = Splice(text, "ONES", ones + ">");
+  text = Splice(text, "<8 x", "<" + std::to_string(sketch.lanes) + " x");
+  text = Splice(text, "uge i32 %next, 8", "uge i32 %next, " + std::to_string(sketch.lanes));
   return Splice(Splice(text, "ELEMENT", type), "VALUE", value_type);
 }
 
-constexpr uint32_t kRoom = 128;  // Elements behind which guards lie.
+constexpr uint32_t kRoom = 256;  // Elements behind which guards lie.
 constexpr uint32_t kGuards = 64;
 
 template <class Element>
 struct Case {
-  std::array<uint32_t, kLanes> mask;
-  std::array<uint32_t, kLanes> offsets;
+  std::vector<uint32_t> mask;
+  std::vector<uint32_t> offsets;
   std::vector<Element> values;
   uint32_t size;  // Of the buffer, in elements.
 };
@@ -138,10 +142,11 @@ void ExpectMeaning(void* function, const Case<Element>& c, uint32_t count) {
   std::vector<Element> memory(kRoom + kGuards);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<Element>(i);
   std::vector<Element> expected = memory;
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+  const auto lanes = static_cast<uint32_t>(c.mask.size());
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
     for (uint32_t i = 0; i < count && c.mask[lane] != 0; ++i) {
       const uint32_t index = c.offsets[lane] + i;
-      if (index < c.size) expected[index] = c.values[i * kLanes + lane];
+      if (index < c.size) expected[index] = c.values[i * lanes + lane];
     }
   }
   const Buffer buffers[] = {
@@ -154,24 +159,29 @@ void ExpectMeaning(void* function, const Case<Element>& c, uint32_t count) {
 // Every way on purpose: elements that follow, that lie apart, with lanes that are idle, and with
 // too little room by one element, for one lane, or for all.
 template <class Element>
-void ExpectMeaningInAllWays(void* function, uint32_t count, uint32_t seed) {
+void ExpectMeaningInAllWays(void* function, uint32_t lanes, uint32_t count, uint32_t seed) {
   std::mt19937 random(seed);
   for (int turn = 0; turn < 4000; ++turn) {
     Case<Element> c;
+    c.offsets.resize(lanes);
+    c.mask.assign(lanes, 0xffffffffu);
     const uint32_t first = random() % 3 == 0 ? 0 : random() % 64;
     const bool follows = random() % 2 == 0;
     const uint32_t gap = follows ? count : count + random() % 4;
-    for (uint32_t lane = 0; lane < kLanes; ++lane) c.offsets[lane] = first + lane * gap;
-    if (random() % 4 == 0) std::swap(c.offsets[random() % kLanes], c.offsets[random() % kLanes]);
+    // What a second run of eight lanes stores may lie elsewhere.
+    const uint32_t between = random() % 2 == 0 ? 0 : random() % 24;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      c.offsets[lane] = first + lane * gap + lane / 8 * between;
+    }
+    const uint32_t end = c.offsets[lanes - 1] + gap;
+    if (random() % 4 == 0) std::swap(c.offsets[random() % lanes], c.offsets[random() % lanes]);
     // What wraps behind the last of all elements, to places of its own: which lane's element stays
     // in one place is open.
-    if (first >= 4 && random() % 8 == 0) c.offsets[random() % kLanes] = 0u - 1 - random() % 5;
-    c.mask.fill(0xffffffffu);
+    if (first >= 4 && random() % 8 == 0) c.offsets[random() % lanes] = 0u - 1 - random() % 5;
     for (uint32_t& active : c.mask) {
       if (random() % 16 == 0) active = 0;
     }
-    if (random() % 16 == 0) c.mask.fill(0);
-    const uint32_t end = first + kLanes * gap;
+    if (random() % 16 == 0) c.mask.assign(lanes, 0);
     const uint32_t sizes[] = {kRoom,
                               end,
                               end - 1,
@@ -179,7 +189,7 @@ void ExpectMeaningInAllWays(void* function, uint32_t count, uint32_t seed) {
                               static_cast<uint32_t>(random() % 6),
                               0};
     c.size = std::min(kRoom, sizes[random() % 6]);
-    c.values.resize(count * kLanes);
+    c.values.resize(size_t{count} * lanes);
     for (Element& value : c.values) value = static_cast<Element>(random() | 0x01000000u);
     ExpectMeaning(function, c, count);
     if (testing::Test::HasFailure()) return;
@@ -194,16 +204,21 @@ class LaneStores : public testing::Test {
     if (!llvm_.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   }
 
+  // For all numbers of lanes that llvmpipe has on x86.
   template <class Element>
-  void ExpectCombinedAndRight(const Sketch& sketch) {
-    const std::string text = StoreLoop(sketch);
-    const std::string code = llvm_.Optimize(text, kPasses);
-    EXPECT_TRUE(IsCombined(code)) << code;
-    // Nothing is left of the loop.
-    EXPECT_EQ(code.find("latch"), std::string::npos) << code;
-    llvm_.Run(text, kPasses, [&](void* function) {
-      ExpectMeaningInAllWays<Element>(function, sketch.count, service::FirstSeed());
-    });
+  void ExpectCombinedAndRight(Sketch sketch) {
+    for (const uint32_t lanes : {4, 8, 16}) {
+      SCOPED_TRACE(lanes);
+      sketch.lanes = lanes;
+      const std::string text = StoreLoop(sketch);
+      const std::string code = llvm_.Optimize(text, kPasses);
+      EXPECT_TRUE(IsCombined(code)) << code;
+      // Nothing is left of the loop.
+      EXPECT_EQ(code.find("latch"), std::string::npos) << code;
+      llvm_.Run(text, kPasses, [&](void* function) {
+        ExpectMeaningInAllWays<Element>(function, lanes, sketch.count, service::FirstSeed());
+      });
+    }
   }
 
   void ExpectLeftAlone(const Sketch& sketch) {
