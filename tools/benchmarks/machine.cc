@@ -1,9 +1,14 @@
 #include "tools/benchmarks/machine.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <new>
+#include <random>
 #include <thread>
 
 #include "tools/benchmarks/statistics.h"
@@ -77,14 +82,47 @@ double TimeChains(Add add) {
 constexpr size_t kBytes = 512u << 20;
 constexpr size_t kVectors = kBytes / sizeof(Words);
 
+constexpr uint32_t kGatherRows = 4096;
+constexpr uint32_t kGatherColumns = 1024;
+constexpr size_t kGatherWords = size_t{kGatherRows} * kGatherColumns;
+
+// How many indices ahead of its use a word is asked for.
+constexpr size_t kGatherAhead = 64;
+
+// In huge pages, as tensors are where the kernel has them.
+class HugeWords {
+ public:
+  HugeWords()
+      : words_(static_cast<uint32_t*>(
+            std::aligned_alloc(kHugePage, kGatherWords * sizeof(uint32_t)))) {
+    if (words_ == nullptr) throw std::bad_alloc();
+    (void)madvise(words_.get(), kGatherWords * sizeof(uint32_t), MADV_HUGEPAGE);
+  }
+  uint32_t* get() const { return words_.get(); }
+
+ private:
+  static constexpr size_t kHugePage = size_t{2} << 20;
+  struct Free {
+    void operator()(uint32_t* words) const { std::free(words); }
+  };
+  std::unique_ptr<uint32_t, Free> words_;
+};
+
 }  // namespace
 
 struct Machine::Memory {
   std::unique_ptr<Words[]> vectors{new Words[kVectors]};
+  HugeWords matrix;
+  HugeWords rows;  // Random.
+  HugeWords gathered;
 };
 
 Machine::Machine() : memory_(std::make_unique<Memory>()) {
   std::fill(memory_->vectors.get(), memory_->vectors.get() + kVectors, Words{} + 1);
+  std::mt19937 random;
+  std::generate_n(memory_->rows.get(), kGatherWords, [&] { return random() % kGatherRows; });
+  std::fill_n(memory_->matrix.get(), kGatherWords, 1u);
+  std::fill_n(memory_->gathered.get(), kGatherWords, 0u);
 }
 
 Machine::~Machine() = default;
@@ -113,6 +151,23 @@ double Machine::CopyBandwidth() {
     std::memcpy(vectors + kHalf + begin, vectors + begin, (end - begin) * sizeof(Words));
   });
   return static_cast<double>(kBytes) / seconds * 1e-9;
+}
+
+double Machine::GatherBandwidth() {
+  const uint32_t* matrix = memory_->matrix.get();
+  const uint32_t* rows = memory_->rows.get();
+  uint32_t* gathered = memory_->gathered.get();
+  double seconds = TimeOnAllCores([=](unsigned thread, unsigned threads) {
+    const auto word = [=](size_t i) {
+      return matrix + size_t{rows[i]} * kGatherColumns + i % kGatherColumns;
+    };
+    const size_t end = kGatherWords * (thread + 1) / threads;
+    for (size_t i = kGatherWords * thread / threads; i < end; ++i) {
+      __builtin_prefetch(word(std::min(i + kGatherAhead, kGatherWords - 1)));
+      gathered[i] = *word(i);
+    }
+  });
+  return 3.0 * kGatherWords * sizeof(uint32_t) / seconds * 1e-9;
 }
 
 double Machine::MultiplyAdds() const {

@@ -18,6 +18,9 @@ class Machine {
   double StreamBandwidth() const;
   // GB/s of copying memory in order, bytes read and bytes written counted once each.
   double CopyBandwidth();
+  // GB/s of gathering words from random rows of a matrix of 16 MiB, asked for early, as many as it
+  // has: indices, words and results counted once each. gatherElements can do no more.
+  double GatherBandwidth();
   // Billions of float32 multiply-adds a second.
   double MultiplyAdds() const;
   // The same by instructions as llvmpipe compiles to: 8 lanes, the product rounded before the sum.
