@@ -29,7 +29,7 @@ DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
     // One subgroup per workgroup, and few workgroups: each costs about a microsecond, while the
     // driver's thread per core only needs enough of them to balance the load.
     uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-    profile.local_size = 8;
+    profile.local_size = 8;  // Where the driver does not say.
     profile.workgroups_max = 4 * threads;
     profile.invocation_cost_max = kCpuInvocationCostMax;
   } else {
@@ -108,7 +108,10 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   FeatureChain present;
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
   present.texel_buffers = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
-  if (present.texel_buffers) adapter.profile.subgroup_size = properties11.subgroupSize;
+  if (present.texel_buffers) {
+    adapter.profile.subgroup_size = properties11.subgroupSize;
+    adapter.profile.local_size = properties11.subgroupSize;  // Else lanes would idle.
+  }
   present.subgroup_shuffle =
       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
       (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
