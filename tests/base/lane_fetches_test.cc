@@ -27,7 +27,7 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return at == std::string::npos ? text : text.replace(at, what.size(), by);
 }
 
-// <n x i32> <..., ..., ...>, or its elements alone: `of(i)` for i below n.
+// The elements of an <n x i32>: of(i) for each i below n.
 template <class Of>
 std::string List(uint32_t n, Of of) {
   std::string list;

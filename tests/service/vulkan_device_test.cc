@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <string>
@@ -81,6 +82,21 @@ TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
   const bool llvmpipe = (*with)->adapter().name.find("llvmpipe") != std::string::npos;
   EXPECT_EQ((*with)->impl().profile().variant,
             llvmpipe ? shaders::Variant::kTexelReads : shaders::Variant::kStorageReads);
+}
+
+// Whatever their number of lanes (service/vulkan_lanes_*): none idles.
+TEST(Variant, WorkgroupsOfLlvmpipe_AreWholeSubgroups) {
+  KeepDriversLoaded();
+  auto device = Device::Open(FirstUsableAdapter({}), {});
+  ASSERT_TRUE(device.ok());
+  if ((*device)->adapter().name.find("llvmpipe") == std::string::npos) {
+    GTEST_SKIP() << "the device is not llvmpipe";
+  }
+  const DeviceProfile& profile = (*device)->impl().profile();
+  EXPECT_EQ(profile.local_size, profile.subgroup_size);
+  if (const char* bits = std::getenv("LP_NATIVE_VECTOR_WIDTH")) {
+    EXPECT_EQ(profile.local_size, std::stoul(bits) / 32);
+  }
 }
 
 TEST(CompiledKernels, AreToldWithAHashOfTheirOwn) {

@@ -19,7 +19,7 @@ class Machine {
   // GB/s of copying memory in order, bytes read and bytes written counted once each.
   double CopyBandwidth();
   // GB/s of gathering words from random rows of a matrix of 16 MiB, asked for early, as many as it
-  // has: indices, words and results counted once each. gatherElements can do no more.
+  // has: indices, words and results counted once each. To hold gatherElements against.
   double GatherBandwidth();
   // Billions of float32 multiply-adds a second.
   double MultiplyAdds() const;
