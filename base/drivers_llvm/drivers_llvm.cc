@@ -19,6 +19,8 @@
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
 // goes on, not a turn later (loop_exits.h), and products and sums become one (multiply_adds.h).
 //
+// LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
+//
 // A program that links this object has them: symbols of the program come before those of the
 // libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.
 #include <dlfcn.h>
@@ -31,6 +33,7 @@
 #include "base/drivers_llvm/llvm_functions.h"
 #include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
+#include "base/drivers_llvm/scheduling.h"
 #include "base/drivers_llvm/uniform_lanes.h"
 #include "base/log.h"
 
@@ -95,6 +98,7 @@ const char* MorePasses(const Llvm& llvm, LLVMModuleRef module) {
 
 using AddFunction = LLVMValueRef(LLVMModuleRef module, const char* name, LLVMTypeRef type);
 using AddAttribute = void(LLVMValueRef function, const char* attribute, const char* value);
+using GetPointerToGlobal = void*(void* engine, LLVMValueRef function);
 using RunPasses = void*(LLVMModuleRef module, const char* passes, void* machine, void* options);
 
 void SetAttributes(const void* caller, LLVMValueRef function) {
@@ -119,6 +123,17 @@ extern "C" __attribute__((visibility("default"))) void* LLVMAddFunction(void* mo
   void* function = add(module, name, type);
   webnnd::SetAttributes(caller, function);
   return function;
+}
+
+extern "C" __attribute__((visibility("default"))) void* LLVMGetPointerToGlobal(void* engine,
+                                                                               void* function) {
+  const void* caller = __builtin_return_address(0);
+  auto* get = webnnd::FindReplaced<webnnd::GetPointerToGlobal>(caller, "LLVMGetPointerToGlobal",
+                                                               LLVMGetPointerToGlobal);
+  webnnd::Llvm llvm;
+  if (!webnnd::FindLlvmFunctions(caller, llvm)) return get(engine, function);
+  const webnnd::Scheduling scheduling(caller, llvm, function);
+  return get(engine, function);
 }
 
 extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* module,

@@ -40,6 +40,7 @@ enum LlvmOpcode : int {
   kBitCast = 41,
   kICmp = 42,
   kPhi = 44,
+  kCall = 45,
   kSelect = 46,
   kExtractElement = 50,
   kInsertElement = 51,
@@ -103,6 +104,10 @@ constexpr int kSignedLessOrEqual = 41;
   MEMBER(get_int_width, LLVMGetIntTypeWidth, unsigned(LLVMTypeRef))                                \
   MEMBER(int_type, LLVMIntTypeInContext, LLVMTypeRef(LLVMContextRef, unsigned bits))               \
   MEMBER(get_context, LLVMGetModuleContext, LLVMContextRef(LLVMModuleRef))                         \
+  MEMBER(get_module, LLVMGetGlobalParent, LLVMModuleRef(LLVMValueRef function))                    \
+  MEMBER(is_function, LLVMIsAFunction, LLVMValueRef(LLVMValueRef))                                 \
+  MEMBER(get_called, LLVMGetCalledValue, LLVMValueRef(LLVMValueRef call))                          \
+  MEMBER(get_intrinsic_id, LLVMGetIntrinsicID, unsigned(LLVMValueRef function))                    \
   MEMBER(lookup_intrinsic, LLVMLookupIntrinsicID, unsigned(const char* name, size_t length))       \
   MEMBER(get_intrinsic, LLVMGetIntrinsicDeclaration,                                               \
          LLVMValueRef(LLVMModuleRef, unsigned id, LLVMTypeRef* types, size_t count))               \

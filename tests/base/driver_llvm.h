@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+extern "C" void* LLVMGetPointerToGlobal(void* engine, void* function);
 extern "C" void* LLVMRunPasses(void* module, const char* passes, void* machine, void* options);
 
 namespace webnnd {
@@ -30,9 +31,10 @@ class DriverLlvm {
     return result;
   }
 
-  // Calls `body` with the address of function @f of the same module, compiled.
-  void Run(const std::string& text, const char* passes,
-           const std::function<void(void*)>& body) const {
+  // Calls `body` with the address of function @f of the same module, compiled: by LLVM alone, or as
+  // the driver has it compiled.
+  void Run(const std::string& text, const char* passes, const std::function<void(void*)>& body,
+           bool as_driver = false) const {
     for (const char* part : {"TargetInfo", "Target", "TargetMC", "AsmPrinter"}) {
       Find<void()>((std::string("LLVMInitializeX86") + part).c_str())();
     }
@@ -45,8 +47,13 @@ class DriverLlvm {
         ADD_FAILURE() << Take(message);
         return;
       }
-      body(reinterpret_cast<void*>(
-          Find<size_t(void*, const char*)>("LLVMGetFunctionAddress")(engine, "f")));
+      if (as_driver) {
+        void* f = Find<void*(void*, const char*)>("LLVMGetNamedFunction")(module, "f");
+        body(LLVMGetPointerToGlobal(engine, f));
+      } else {
+        body(reinterpret_cast<void*>(
+            Find<size_t(void*, const char*)>("LLVMGetFunctionAddress")(engine, "f")));
+      }
       Find<void(void*)>("LLVMDisposeExecutionEngine")(engine);
     });
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "tests/base/driver_llvm.h"
 
@@ -183,6 +184,55 @@ TEST(LoopExits, LoopsWhoseTurnsAreNeeded_StayAsTheyAre) {
   // Where it is not to optimize.
   const std::string plain = llvm.Optimize(Loop(kTurn, "  ret i32 0"), "mem2reg");
   EXPECT_EQ(BranchesTo(plain, "exit"), 1) << plain;
+}
+
+// `turns` multiply-adds to each of 32 sums of 16 lanes.
+std::string Product(int turns) {
+  std::string text =
+      "declare <16 x float> @llvm.fmuladd.v16f32(<16 x float>, <16 x float>, <16 x float>)\n"
+      "define void @f(<16 x float>* %a, <16 x float>* %b, <16 x float>* %c) {\n";
+  auto load = [&](const std::string& name, const std::string& of, int at) {
+    text += "  %" + name + "p = getelementptr <16 x float>, <16 x float>* %" + of + ", i32 " +
+            std::to_string(at) + "\n  %" + name + " = load <16 x float>, <16 x float>* %" + name +
+            "p\n";
+  };
+  constexpr int kSums = 32;
+  for (int i = 0; i < kSums; ++i) load("s0_" + std::to_string(i), "c", i);
+  for (int turn = 0; turn < turns; ++turn) {
+    const std::string t = std::to_string(turn), next = std::to_string(turn + 1);
+    load("b" + t, "b", turn);
+    for (int i = 0; i < kSums; ++i) {
+      const std::string sum = std::to_string(i), factor = "a" + t + "_" + sum;
+      load(factor, "a", turn * kSums + i);
+      text += "  %s" + next + "_" + sum +
+              " = call <16 x float> @llvm.fmuladd.v16f32(<16 x float> %" + factor +
+              ", <16 x float> %b" + t + ", <16 x float> %s" + t + "_" + sum + ")\n";
+    }
+  }
+  for (int i = 0; i < kSums; ++i) {
+    const std::string sum = std::to_string(i);
+    text += "  store <16 x float> %s" + std::to_string(turns) + "_" + sum + ", <16 x float>* %s0_" +
+            sum + "p\n";
+  }
+  return text + "  ret void\n}\n";
+}
+
+// That the LLVM at hand knows the option, and that it holds for one module alone.
+TEST(Scheduling, LongProducts_HaveAnOrderOfTheirOwn) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  auto code = [&](int turns, bool as_driver) {
+    std::string bytes;
+    llvm.Run(
+        Product(turns), "mem2reg",
+        [&](void* function) { bytes.assign(static_cast<const char*>(function), 4096); }, as_driver);
+    return bytes;
+  };
+  for (const auto& [turns, is_own] : {std::pair(8, true), std::pair(7, false)}) {
+    const std::string before = code(turns, false);
+    EXPECT_EQ(code(turns, true) != before, is_own) << turns;
+    EXPECT_EQ(code(turns, false), before) << turns;
+  }
 }
 
 }  // namespace

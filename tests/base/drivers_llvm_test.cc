@@ -3,7 +3,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace webnnd {
 namespace {
@@ -20,7 +24,12 @@ class Driver {
 
   void* Compile(const char* name) const { return Find<void*(const char*)>("Compile")(name); }
   void* Optimize(const char* passes) const { return Find<void*(const char*)>("Optimize")(passes); }
+  void* Jit(void* function) const { return Find<void*(void*)>("Jit")(function); }
   void SetBlocks(int count) const { Find<void(int)>("SetBlocks")(count); }
+  // In each block of the calling thread's modules.
+  void SetMultiplyAdds(int count, int lanes) const {
+    Find<void(int, int)>("SetMultiplyAdds")(count, lanes);
+  }
   // What LLVM was called with since the last time.
   std::string TakeCalls() const { return Find<const char*()>("TakeCalls")(); }
 
@@ -75,12 +84,57 @@ TEST(DriversLlvm, PassesOfADriver_StayAsTheyAre) {
   EXPECT_EQ(driver.TakeCalls(), "passes instcombine\n");
 }
 
+constexpr char kTopDown[] = "-misched-topdown=true\ncompiled, at once 1\n-misched-topdown=false\n";
+constexpr char kAsEver[] = "compiled, at once 1\n";
+
+TEST(Scheduling, BlocksOfManyMultiplyAdds_AreScheduledFromTheTop) {
+  const Driver driver(WEBNND_FAKE_DRIVER);
+  int function;
+  driver.SetBlocks(2);
+  driver.SetMultiplyAdds(256, 16);
+  EXPECT_EQ(driver.Jit(&function), &function);
+  EXPECT_EQ(driver.TakeCalls(), kTopDown);
+  for (const auto& [count, lanes] : {std::pair(255, 16), std::pair(256, 8)}) {
+    driver.SetMultiplyAdds(count, lanes);
+    EXPECT_EQ(driver.Jit(&function), &function);
+    EXPECT_EQ(driver.TakeCalls(), kAsEver) << count << " of " << lanes << " lanes";
+  }
+}
+
+// The order is one for all that is compiled at a time.
+TEST(Scheduling, ModulesThatWantAnotherOrder_WaitForEachOther) {
+  const Driver driver(WEBNND_FAKE_DRIVER);
+  driver.SetBlocks(1);
+  auto compile_together = [&](std::initializer_list<int> multiply_adds) {
+    {
+      std::vector<std::jthread> threads;
+      for (const int count : multiply_adds) {
+        threads.emplace_back([&driver, count] {
+          int function;
+          driver.SetMultiplyAdds(count, 16);
+          driver.Jit(&function);
+        });
+      }
+    }
+    return driver.TakeCalls();
+  };
+  const std::string products = compile_together({256, 256});
+  EXPECT_EQ(products, std::string(kTopDown) + kTopDown);
+  const std::string mixed = compile_together({256, 1});
+  EXPECT_TRUE(mixed == std::string(kTopDown) + kAsEver || mixed == std::string(kAsEver) + kTopDown)
+      << mixed;
+  EXPECT_EQ(compile_together({1, 1}), "compiled, at once 2\ncompiled, at once 2\n");
+}
+
 // Of one that lacks what walks through instructions.
 TEST(DriversLlvm, PassesOfAnotherLlvm_StayAsTheyAre) {
   const Driver driver(WEBNND_FAKE_DRIVER_OF_ANOTHER_LLVM);
   EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
   EXPECT_NE(driver.Optimize("unknown"), nullptr);
   EXPECT_EQ(driver.TakeCalls(), "passes instcombine\npasses unknown\n");
+  int function;
+  EXPECT_EQ(driver.Jit(&function), &function);
+  EXPECT_EQ(driver.TakeCalls(), kAsEver);
 }
 
 }  // namespace

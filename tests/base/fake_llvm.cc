@@ -1,35 +1,64 @@
 // A library that has LLVM's functions, and notes what it is called with. Its modules are a function
-// of some blocks without instructions. WEBNND_ANOTHER_LLVM: without those that walk through them.
+// of some blocks, each of some multiply-adds. WEBNND_ANOTHER_LLVM: without those that walk through
+// them.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #define EXPORTED __attribute__((visibility("default")))
 
 namespace {
+std::mutex mutex;
 std::string calls;
 std::string taken;
 int function;
 int error;
 [[maybe_unused]] intptr_t blocks;
+// Of the calling thread's modules.
+[[maybe_unused]] thread_local intptr_t multiply_adds;
+[[maybe_unused]] thread_local unsigned lanes;
+std::atomic<int> compiling;
+
+void Note(const std::string& call) {
+  const std::scoped_lock lock(mutex);
+  calls += call + "\n";
+}
 }  // namespace
 
 extern "C" {
 EXPORTED void* LLVMAddFunction(void*, const char* name, void*) {
-  calls += std::string("function ") + name + "\n";
+  Note(std::string("function ") + name);
   return &function;
 }
 EXPORTED void LLVMAddTargetDependentFunctionAttr(void* of, const char* attribute,
                                                  const char* value) {
-  calls += std::string(attribute) + " " + value + (of == &function ? "\n" : " of another\n");
+  Note(std::string(attribute) + " " + value + (of == &function ? "" : " of another"));
+}
+// Takes long enough for others to come, and notes with how many others it ran.
+EXPORTED void* LLVMGetPointerToGlobal(void*, void* of) {
+  int most = ++compiling;
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    most = std::max(most, compiling.load());
+  }
+  --compiling;
+  Note("compiled, at once " + std::to_string(most));
+  return of;
 }
 // An error, which is a pointer, for those that it does not know.
 EXPORTED void* LLVMRunPasses(void*, const char* passes, void*, void*) {
   const std::string names = passes;
-  calls += "passes " + names + "\n";
+  Note("passes " + names);
   const bool is_known = names != "unknown" && names.find("unroll") == std::string::npos;
   return is_known ? nullptr : &error;
 }
 EXPORTED const char* TakeCalls() {
+  const std::scoped_lock lock(mutex);
   taken.swap(calls);
   calls.clear();
   return taken.c_str();
@@ -38,8 +67,16 @@ EXPORTED const char* TakeCalls() {
 #ifndef WEBNND_ANOTHER_LLVM
 EXPORTED void SetBlocks(int count) { blocks = count; }
 EXPORTED void LLVMConsumeError(void* consumed) {
-  calls += consumed == &error ? "error consumed\n" : "another error consumed\n";
+  Note(consumed == &error ? "error consumed" : "another error consumed");
 }
+EXPORTED void SetMultiplyAdds(int count, int of_lanes) {
+  multiply_adds = count;
+  lanes = static_cast<unsigned>(of_lanes);
+}
+EXPORTED void LLVMParseCommandLineOptions(int count, const char* const* options, const char*) {
+  for (int i = 1; i < count; ++i) Note(options[i]);
+}
+EXPORTED void* LLVMGetGlobalParent(void* of) { return of; }
 EXPORTED void* LLVMGetFirstFunction(void*) { return &function; }
 EXPORTED void* LLVMGetNextFunction(void*) { return nullptr; }
 // A block is the number of those that are left.
@@ -47,8 +84,22 @@ EXPORTED void* LLVMGetFirstBasicBlock(void*) { return reinterpret_cast<void*>(bl
 EXPORTED void* LLVMGetNextBasicBlock(void* block) {
   return reinterpret_cast<void*>(reinterpret_cast<intptr_t>(block) - 1);
 }
-EXPORTED void* LLVMGetFirstInstruction(void*) { return nullptr; }
-// Nothing asks these of what has no instructions.
+// An instruction, too, is the number of those that are left.
+EXPORTED void* LLVMGetFirstInstruction(void*) { return reinterpret_cast<void*>(multiply_adds); }
+EXPORTED void* LLVMGetNextInstruction(void* instruction) {
+  return reinterpret_cast<void*>(reinterpret_cast<intptr_t>(instruction) - 1);
+}
+EXPORTED int LLVMGetInstructionOpcode(void*) { return 45; }  // A call, in llvm-c/Core.h.
+EXPORTED void* LLVMTypeOf(void* value) { return value; }
+EXPORTED int LLVMGetTypeKind(void*) { return 13; }  // A vector.
+EXPORTED unsigned LLVMGetVectorSize(void*) { return lanes; }
+EXPORTED void* LLVMGetCalledValue(void*) { return &function; }
+EXPORTED void* LLVMIsAFunction(void* value) { return value; }
+EXPORTED unsigned LLVMGetIntrinsicID(void*) { return 7; }
+EXPORTED unsigned LLVMLookupIntrinsicID(const char* name, size_t) {
+  return name == std::string("llvm.fmuladd") ? 7 : 8;
+}
+// Nothing asks these of what has no other instructions.
 #define UNUSED(name) \
   EXPORTED void* name() { return nullptr; }
 UNUSED(LLVMGetBasicBlockParent)
@@ -57,10 +108,8 @@ UNUSED(LLVMGetBasicBlockTerminator)
 UNUSED(LLVMGetNumSuccessors)
 UNUSED(LLVMGetSuccessor)
 UNUSED(LLVMGetCondition)
-UNUSED(LLVMGetNextInstruction)
 UNUSED(LLVMGetInstructionParent)
 UNUSED(LLVMIsAInstruction)
-UNUSED(LLVMGetInstructionOpcode)
 UNUSED(LLVMGetICmpPredicate)
 UNUSED(LLVMGetNumOperands)
 UNUSED(LLVMGetOperand)
@@ -76,14 +125,10 @@ UNUSED(LLVMIsAConstantDataVector)
 UNUSED(LLVMGetElementAsConstant)
 UNUSED(LLVMConstNull)
 UNUSED(LLVMConstAllOnes)
-UNUSED(LLVMTypeOf)
-UNUSED(LLVMGetTypeKind)
 UNUSED(LLVMGetElementType)
-UNUSED(LLVMGetVectorSize)
 UNUSED(LLVMGetIntTypeWidth)
 UNUSED(LLVMIntTypeInContext)
 UNUSED(LLVMGetModuleContext)
-UNUSED(LLVMLookupIntrinsicID)
 UNUSED(LLVMGetIntrinsicDeclaration)
 UNUSED(LLVMIntrinsicGetType)
 UNUSED(LLVMCreateBuilderInContext)

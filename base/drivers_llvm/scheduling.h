@@ -1,0 +1,40 @@
+// In which order LLVM puts the instructions of a module.
+#ifndef WEBNND_BASE_DRIVERS_LLVM_SCHEDULING_H_
+#define WEBNND_BASE_DRIVERS_LLVM_SCHEDULING_H_
+
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/drivers_llvm/llvm_functions.h"
+
+namespace webnnd {
+
+// LLVM's scheduler picks from both ends of a block. Of a turn of a matrix product, hundreds of
+// multiply-adds of 16 lanes, it takes the sums from the bottom, all of them before the first of
+// their factors: they do not fit into the registers, and each is spilled at each step. From the top
+// alone it takes what is in the program's order, half of the time. Other modules lose by that, up
+// to a fifth, and so do products of 8 lanes, of which more sums fit (docs/benchmarks-zen4.md).
+//
+// The order is an option of all that LLVM compiles in a process. So while a module of that kind is
+// compiled, no other one is; others are compiled beside each other.
+class Scheduling {
+ public:
+  // Until it is destroyed, what is compiled of the module of `function` has the order that suits
+  // it.
+  Scheduling(const void* caller, const Llvm& llvm, LLVMValueRef function);
+  ~Scheduling();
+  Scheduling(const Scheduling&) = delete;
+  Scheduling& operator=(const Scheduling&) = delete;
+
+ private:
+  using ParseOptions = void(int count, const char* const* options, const char* overview);
+
+  // Null: as ever.
+  ParseOptions* parse_options_ = nullptr;
+  std::shared_lock<std::shared_mutex> beside_others_;
+  std::unique_lock<std::shared_mutex> alone_;
+};
+
+}  // namespace webnnd
+
+#endif  // WEBNND_BASE_DRIVERS_LLVM_SCHEDULING_H_
