@@ -1,6 +1,7 @@
 #include "base/drivers_llvm/lane_stores.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace webnnd {
@@ -12,6 +13,15 @@ constexpr unsigned kQuad = 4;
 // registers there and spills them where it calls a function.
 constexpr unsigned kFollowing = 16;
 constexpr unsigned kQuads = 64;
+
+constexpr unsigned kMaskedLanesMin = 8;
+constexpr unsigned kMaskedBitsMin = 32;
+
+// Processors with AVX-512 store some elements of a vector as fast as all of them; with AVX2 alone
+// some take dozens of cycles.
+bool StoresMasked() {
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+}
 
 }  // namespace
 
@@ -246,10 +256,21 @@ void LaneStores::Replace(const Loop& loop) {
 
   llvm_.position_at_end(build_.get(), following);
   const bool is_quad = values.size() == kQuad;
-  StoreRuns(address, loop, is_quad ? build_.QuadsOf(values) : values);
+  StoreRuns(address, loop, is_quad ? build_.QuadsOf(values) : values, nullptr);
   LeaveFor(loop);
 
   llvm_.position_at_end(build_.get(), otherwise);
+  if (HasMaskedStores(loop)) {
+    LLVMBasicBlockRef some = build_.NewBlock(parent, "some_following");
+    otherwise = build_.NewBlock(parent, "not_following");
+    LLVMValueRef is_idle = llvm_.build_not(build_.get(), loop.active, "");
+    LLVMValueRef all = build_.AreAll(llvm_.build_or(build_.get(), follow, is_idle, ""));
+    build_.BranchLikely(all, some, otherwise, kFollowing);
+    llvm_.position_at_end(build_.get(), some);
+    StoreRuns(address, loop, is_quad ? build_.QuadsOf(values) : values, loop.active);
+    LeaveFor(loop);
+    llvm_.position_at_end(build_.get(), otherwise);
+  }
   if (is_quad) {
     LLVMBasicBlockRef quads = build_.NewBlock(parent, "quads");
     otherwise = build_.NewBlock(parent, "lane_by_lane");
@@ -267,8 +288,13 @@ void LaneStores::Replace(const Loop& loop) {
   LeaveFor(loop);
 }
 
+bool LaneStores::HasMaskedStores(const Loop& loop) const {
+  return StoresMasked() && Lanes(loop) >= kMaskedLanesMin &&
+         llvm_.get_int_width(loop.element_type) >= kMaskedBitsMin;
+}
+
 void LaneStores::StoreRuns(LLVMValueRef address, const Loop& loop,
-                           const std::vector<LLVMValueRef>& vectors) {
+                           const std::vector<LLVMValueRef>& vectors, LLVMValueRef mask) {
   const unsigned run = LaneBuilder::LanesOfRun(Lanes(loop));
   const unsigned of_run = CountOf(loop) * run;
   const unsigned of_store = std::min(of_run, Lanes(loop));
@@ -277,7 +303,15 @@ void LaneStores::StoreRuns(LLVMValueRef address, const Loop& loop,
     if (of_store != Lanes(loop)) vector = build_.Part(vector, i % Lanes(loop), of_store);
     LLVMValueRef first = build_.Element(loop.offsets, i / of_run * run);
     LLVMValueRef offset = llvm_.build_add(build_.get(), first, build_.Number(i % of_run), "");
-    StoreTo(address, offset, vector, loop.element_type);
+    if (mask == nullptr) {
+      StoreTo(address, offset, vector, loop.element_type);
+      continue;
+    }
+    std::vector<unsigned> lanes;
+    for (unsigned element = i; element < i + of_store; ++element) {
+      lanes.push_back(element / CountOf(loop));
+    }
+    StoreMasked(address, offset, vector, build_.Shuffle(mask, mask, lanes), loop.element_type);
   }
 }
 
@@ -417,6 +451,18 @@ LLVMValueRef LaneStores::CopyOf(LLVMValueRef value, const Loop& loop) {
 void LaneStores::LeaveFor(const Loop& loop) {
   llvm_.build_store(build_.get(), build_.Number(Lanes(loop)), loop.counter);
   llvm_.build_jump(build_.get(), loop.exit);
+}
+
+void LaneStores::StoreMasked(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
+                             LLVMValueRef mask, LLVMTypeRef element_type) {
+  constexpr std::string_view kName = "llvm.masked.store";
+  LLVMValueRef place = llvm_.build_address(build_.get(), element_type, address, &offset, 1, "");
+  LLVMTypeRef types[] = {llvm_.type_of(vector), llvm_.pointer_type(llvm_.type_of(vector), 0)};
+  LLVMValueRef arguments[] = {vector, llvm_.build_bitcast(build_.get(), place, types[1], ""),
+                              build_.Number(llvm_.get_int_width(element_type) / 8), mask};
+  const unsigned id = llvm_.lookup_intrinsic(kName.data(), kName.size());
+  llvm_.build_call(build_.get(), llvm_.get_intrinsic_type(context_, id, types, 2),
+                   llvm_.get_intrinsic(module_, id, types, 2), arguments, 4, "");
 }
 
 void LaneStores::StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,

@@ -15,8 +15,9 @@ namespace webnnd {
 // llvmpipe stores to a buffer by a loop over the lanes: each asks whether the lane is active, loads
 // the buffer's size and address, and compares them for each element. Here, in place of such a loop,
 // whole vectors are stored where all lanes are active, their elements follow each other, and the
-// buffer has room for all of them; else a function of the module stores for each lane what the loop
-// would: quads whole where the buffer has room for each, or element by element.
+// buffer has room for all of them. With AVX-512 that holds where some are active, too. Else a
+// function of the module stores for each lane what the loop would: quads whole where the buffer has
+// room for each, or element by element.
 class LaneStores {
  public:
   // Of a function of ours, what LLVMAddFunction sets of those of the driver.
@@ -61,8 +62,10 @@ class LaneStores {
   bool HasKnownType(const Loop& loop) const;
 
   void Replace(const Loop& loop);
-  // Elements that follow each other in runs of lanes, in the order of memory.
-  void StoreRuns(LLVMValueRef address, const Loop& loop, const std::vector<LLVMValueRef>& vectors);
+  bool HasMaskedStores(const Loop& loop) const;
+  // Elements that follow each other in runs of lanes, in the order of memory; null: those of all.
+  void StoreRuns(LLVMValueRef address, const Loop& loop, const std::vector<LLVMValueRef>& vectors,
+                 LLVMValueRef mask);
   // Goes on as the loop would.
   void LeaveFor(const Loop& loop);
 
@@ -89,6 +92,8 @@ class LaneStores {
 
   // What the loop computes for lane 0, computed where the builder is.
   LLVMValueRef CopyOf(LLVMValueRef value, const Loop& loop);
+  void StoreMasked(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
+                   LLVMValueRef mask, LLVMTypeRef element_type);
   void StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
                LLVMTypeRef element_type);
 
