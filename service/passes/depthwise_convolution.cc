@@ -1,6 +1,7 @@
 #include "service/passes/depthwise_convolution.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 
@@ -119,7 +120,9 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(LeadOf(convolution.width));
   }
   call.buffers = ConvolutionBuffers(node);
-  call.parameters = {NarrowCast<uint32_t>(units), line, output.row,
+  // Invocations take bands row by row.
+  const uint64_t bands = uint64_t{output.batch} * down * output.channel;
+  call.parameters = {NarrowCast<uint32_t>(block.goes_down ? bands : units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
   if (channels_last) AppendDivisor(fours, call.parameters);
   AppendDivisor(across, call.parameters, unit_steps);
@@ -132,7 +135,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   AppendAxis(convolution.height, call.parameters);
   AppendAxis(convolution.width, call.parameters);
   AppendActivation(activation, call.parameters);
-  call.invocations = units;
+  call.invocations = block.goes_down ? bands * std::bit_ceil(fours) : units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
   if (block.goes_down) {

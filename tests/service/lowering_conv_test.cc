@@ -240,8 +240,8 @@ TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
 }
 
 // Kernels that go along rows, or down: from each place in a four, with rows that are left over; in
-// lines that are no multiple of four, which other kernels take; and with more than one unit across,
-// or down.
+// lines that are no multiple of four, which other kernels take; in lines that more than one
+// subgroup shares; and with more than one unit across, or down.
 TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
   for (uint32_t padding = 0; padding < 6; ++padding) {
     for (const uint32_t step : {1u, 2u}) {
@@ -253,6 +253,7 @@ TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
       const uint32_t seed = 10 * padding + step;
       ExpectConvolves(attributes, kFloat, {2, 4, 9, 20}, {4, 1, 3, 3}, true, seed);
       ExpectConvolves(attributes, kHalf, {1, 4, 10, 12}, {4, 1, 3, 3}, false, seed + 100);
+      ExpectConvolves(attributes, kFloat, {1, 4, 4, 132}, {4, 1, 3, 3}, true, seed + 150);
       ExpectConvolves(attributes, kFloat, {1, 4, 9, 19}, {4, 1, 3, 3}, true, seed + 200);
     }
   }
