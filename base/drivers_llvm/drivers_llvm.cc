@@ -21,6 +21,9 @@
 //
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
 //
+// Besides, llvmpipe's subgroups have 16 lanes, not 8, on AMD's processors with AVX-512, unless the
+// environment says otherwise (LP_NATIVE_VECTOR_WIDTH, in bits).
+//
 // A program that links this object has them: symbols of the program come before those of the
 // libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.
 #include <dlfcn.h>
@@ -47,6 +50,21 @@ bool WantsShortVectors() {
   return __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx512f") != 0;
 }
 #endif
+
+// With vectors of 512 bits. Measured on Zen 4 (docs/benchmarks-zen4.md); where vectors are to be
+// short they would be halves of such ones.
+bool WantsSixteenLanes() {
+  return !WantsShortVectors() && __builtin_cpu_is("amd") != 0 &&
+         __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0;
+}
+
+// llvmpipe reads it once it is loaded; here are no threads yet that read the environment.
+__attribute__((constructor)) void SetLanes() {
+  __builtin_cpu_init();
+  constexpr int kKeep = 0;  // Where the user has set it.
+  if (WantsSixteenLanes()) setenv("LP_NATIVE_VECTOR_WIDTH", "512", kKeep);
+}
 
 bool HasFusedMultiplyAdds() { return __builtin_cpu_supports("fma") != 0; }
 

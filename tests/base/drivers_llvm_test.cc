@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <thread>
@@ -55,6 +56,19 @@ TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
   }
   // It is gone with its LLVM: nothing holds what was found in them.
   EXPECT_EQ(dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
+
+// Of llvmpipe, before main (what the environment says stays: service/vulkan_lanes_*).
+TEST(DriversLlvm, Subgroups_HaveSixteenLanesWhereThatPays) {
+#ifdef WEBNND_SHORT_VECTORS_EVERYWHERE
+  const bool is_long = false;
+#else
+  const bool is_long = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") &&
+                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512dq");
+#endif
+  const char* bits = std::getenv("LP_NATIVE_VECTOR_WIDTH");
+  EXPECT_EQ(bits != nullptr ? bits : "", std::string(is_long ? "512" : ""));
 }
 
 TEST(DriversLlvm, PassesOfADriver_UnrollToo) {

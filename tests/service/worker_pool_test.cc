@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "base/log.h"
 #include "service/broker/stats.h"
+#include "service/broker/worker_process.h"
 #include "service/worker/control_message.h"
 
 namespace webnnd::service {
@@ -642,6 +644,19 @@ TEST(AvailableMemoryBytes, MachineAndControlGroups_TheLeastCounts) {
   EXPECT_EQ(AvailableMemoryBytes(root), 0u);
   EXPECT_GT(AvailableMemoryBytes(), 0u);
   std::filesystem::remove_all(root);
+}
+
+// What the driver is told of threads and lanes, and nothing else of the daemon's user.
+TEST(WorkerEnvironmentTest, Variables_AreThoseOfThePolicy) {
+  setenv("LP_NATIVE_VECTOR_WIDTH", "256", 1);
+  setenv("LP_SECRET", "1", 1);
+  const std::vector<std::string> environment = WorkerEnvironment({});
+  unsetenv("LP_SECRET");
+  unsetenv("LP_NATIVE_VECTOR_WIDTH");
+  const std::set<std::string> names(environment.begin(), environment.end());
+  EXPECT_TRUE(names.contains("LP_NATIVE_VECTOR_WIDTH=256"));
+  EXPECT_TRUE(names.contains("HOME=/nonexistent"));
+  EXPECT_FALSE(names.contains("LP_SECRET=1"));
 }
 
 }  // namespace
