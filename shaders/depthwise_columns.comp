@@ -28,22 +28,21 @@ struct Parts {
   uint count;  // Of a row.
   uint fours;  // Of a part.
   uint halo;  // Invocations on either side of them.
-  uint log2_lanes;  // Lanes for a part: a power of two, so that more of them follow each other.
+  uint log2_lanes;  // Lanes for a part: a power of two, so that none lies across two runs of eight.
 };
 
-// In smaller subgroups two invocations without a result would be many, and each one loads all that it
-// needs.
-#define SHARES (SUBGROUP_SIZE >= 16u)
+// Where subgroups are surely as large, and whole. In smaller ones two invocations without a result would
+// be many: there, each one loads all that it needs.
+const bool kShares = kSubgroupSize >= 16u;
 
 // Of a turn: more of them where each is one load.
-const uint kLines = kSubgroupSize == 0u || kSubgroupSize >= 16u ? LINES : 1u;
+const uint kLines = kShares ? LINES : 1u;
 
 Parts DealOut(uint fours) {
-  if (!SHARES) return Parts(fours, 1u, 0u, 0u);
   Parts parts = Parts(1u, fours, 0u, 0u);
-  if (fours > SUBGROUP_SIZE) {
+  if (fours > kSubgroupSize) {
     parts.halo = 1u;
-    uint most = SUBGROUP_SIZE - 2u;
+    uint most = kSubgroupSize - 2u;
     parts.count = (fours + most - 1u) / most;
     parts.fours = (fours + parts.count - 1u) / parts.count;
   }
@@ -58,7 +57,7 @@ vec4 FourOf(vec4 four, uint lane) {
               subgroupShuffle(four.z, lane), subgroupShuffle(four.w, lane));
 }
 
-// A four of the image, which has `last` behind it, or 0.
+// A four of the image, of which `last` is the last one, or 0.
 vec4 LoadFour(uint four, uint last, bool inside) {
   const vec4 loaded = LoadFours1(kType, uint(clamp(int(four), 0, int(last))));
   return mix(vec4(0.0), loaded, bvec4(inside));
@@ -69,7 +68,7 @@ struct Line {
   float of[4u * kFoursMax];
 };
 
-// The invocations that share what they load, and of which part each one is.
+// Which invocations an invocation takes fours from, and whether they are of its part.
 struct Place {
   bool has_left;
   bool has_right;
@@ -83,7 +82,7 @@ Line LoadLine(uint at, uint first, uint columns, uint last, bool inside, Place p
   const vec4 own = LoadFour(at + kOwn, last, inside && first + kOwn < columns);
   [[unroll]] for (uint q = 0u; q < kFours; ++q) {
     vec4 four = own;
-    if (!SHARES) {
+    if (!kShares) {
       four = LoadFour(at + q, last, inside && first + q < columns);
     } else if (q < kOwn) {
       four = mix(vec4(0.0), FourOf(own, place.left), bvec4(place.has_left));
@@ -104,13 +103,13 @@ vec4 SumOfLine(Line line, float weights[TAPS], vec4 sum) {
   return sum;
 }
 
-// All invocations of a subgroup call it together: `lane` counts those of the part.
+// Where they share, all invocations of a subgroup call it together: `lane` counts those of the part.
 void ComputePart(uint part, Parts parts, uint lane, bool is_used) {
   uint fours = P4(1).x;
   uvec4 down = P4(2);
   uvec3 channels = P4(3).xyz;
   uint band = part;
-  if (!SHARES) {
+  if (!kShares) {
     band = Divide(part, P4(1).xyz);
   } else if (parts.count > 1u) {
     band = part / parts.count;
@@ -125,7 +124,7 @@ void ComputePart(uint part, Parts parts, uint lane, bool is_used) {
   const bool stores = is_used && lane - parts.halo < parts.fours && column < fours;
   const uint own_lane = gl_SubgroupInvocationID;
   const Place place = Place(lane > 0u, lane + 1u < parts.fours + 2u * parts.halo,
-                            max(own_lane, 1u) - 1u, min(own_lane + 1u, SUBGROUP_SIZE - 1u));
+                            max(own_lane, 1u) - 1u, min(own_lane + 1u, kSubgroupSize - 1u));
 
   Weights weights = LoadWeights(channel);
   vec4 bias = vec4(kHasBias != 0u ? LOAD(4, kType, channel) : 0.0);
@@ -159,15 +158,24 @@ void ComputePart(uint part, Parts parts, uint lane, bool is_used) {
   }
 }
 
-void main() {
+void ComputeTogether() {
   const Parts parts = DealOut(P4(1).x);
   const uint count = P(0) * parts.count;
-  const uint at_once = SUBGROUP_SIZE >> parts.log2_lanes;
+  const uint at_once = kSubgroupSize >> parts.log2_lanes;
   const uint own = gl_SubgroupInvocationID >> parts.log2_lanes;
   const uint lane = gl_SubgroupInvocationID - (own << parts.log2_lanes);
   const uint step = gl_NumWorkGroups.x * gl_NumSubgroups * at_once;
   uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * at_once;
   for (; first < count; first += step) {
     ComputePart(min(first + own, count - 1u), parts, lane, first + own < count);
+  }
+}
+
+void main() {
+  if (kShares) {
+    ComputeTogether();
+  } else {
+    const uint fours = P4(1).x;
+    GRID_STRIDE_LOOP(unit, P(0) * fours) ComputePart(unit, Parts(fours, 1u, 0u, 0u), 0u, true);
   }
 }

@@ -76,7 +76,10 @@ void ComputeUnit(uint unit) {
   }
 
   uint columns = P4(5).w;
-  uint result = ((batch * P(2) + row) * columns + column) * P(1) + channel;
+  uint rows = P(2);
+  uint pixel = P(1);  // Elements of one.
+  uint result = ((batch * rows + row) * columns + column) * pixel + channel;
+  uint result_step = columns * pixel;
   uint turns = min(across.w, columns - column) + kPending;
   for (uint turn = UNKNOWN_ZERO; turn < turns; ++turn) {
     [[unroll]] for (uint s = 0u; s < STEP; ++s) {
@@ -101,9 +104,10 @@ void ComputeUnit(uint unit) {
         }
       }
     }
+    uint finished = result + (turn - kPending) * pixel;
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-      if (turn >= kPending && row + i < P(2)) {
-        FinishFour(result + (i * columns + turn - kPending) * P(1), 4u, sums[kPending][i]);
+      if (turn >= kPending && row + i < rows) {
+        FinishFour(finished + i * result_step, 4u, sums[kPending][i]);
       }
       [[unroll]] for (uint d = 0u; d < kPending; ++d) {
         sums[kPending - d][i] = sums[kPending - d - 1u][i];

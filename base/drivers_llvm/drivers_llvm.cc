@@ -51,8 +51,8 @@ bool WantsShortVectors() {
 }
 #endif
 
-// With vectors of 512 bits. Measured on Zen 4 (docs/benchmarks-zen4.md); where vectors are to be
-// short they would be halves of such ones.
+// With vectors of 512 bits: measured on Zen 4 alone (docs/benchmarks-zen4.md). Where vectors are
+// kept short, LLVM would make two of each, which was not measured.
 bool WantsSixteenLanes() {
   return !WantsShortVectors() && __builtin_cpu_is("amd") != 0 &&
          __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&

@@ -63,7 +63,8 @@ class LaneStores {
 
   void Replace(const Loop& loop);
   bool HasMaskedStores(const Loop& loop) const;
-  // Elements that follow each other in runs of lanes, in the order of memory; null: those of all.
+  // Elements that follow each other in runs of lanes, in the order of memory; `mask`: of which
+  // lanes, null: of all.
   void StoreRuns(LLVMValueRef address, const Loop& loop, const std::vector<LLVMValueRef>& vectors,
                  LLVMValueRef mask);
   // Goes on as the loop would.

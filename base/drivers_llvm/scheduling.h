@@ -9,11 +9,11 @@
 
 namespace webnnd {
 
-// LLVM's scheduler picks from both ends of a block. Of a turn of a matrix product, hundreds of
-// multiply-adds of 16 lanes, it takes the sums from the bottom, all of them before the first of
-// their factors: they do not fit into the registers, and each is spilled at each step. From the top
-// alone it takes what is in the program's order, half of the time. Other modules lose by that, up
-// to a fifth, and so do products of 8 lanes, of which more sums fit (docs/benchmarks-zen4.md).
+// LLVM's scheduler goes from the bottom of a block to its top. Of a turn of a matrix product,
+// hundreds of multiply-adds of 16 lanes, it so comes to all sums before the first of their factors:
+// they do not fit into the registers, and each is spilled at each step. From the top down it keeps
+// to the program's order, and the product takes half of the time. Other modules lose by that, up to
+// a fifth, and so do products of 8 lanes, more of whose sums fit (docs/benchmarks-zen4.md).
 //
 // The order is an option of all that LLVM compiles in a process. So while a module of that kind is
 // compiled, no other one is; others are compiled beside each other.

@@ -120,7 +120,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(LeadOf(convolution.width));
   }
   call.buffers = ConvolutionBuffers(node);
-  // Invocations take bands row by row.
+  // The kernel deals out the fours of a band by itself.
   const uint64_t bands = uint64_t{output.batch} * down * output.channel;
   call.parameters = {NarrowCast<uint32_t>(block.goes_down ? bands : units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
@@ -135,6 +135,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   AppendAxis(convolution.height, call.parameters);
   AppendAxis(convolution.width, call.parameters);
   AppendActivation(activation, call.parameters);
+  // Of a band, about as many as there are lanes for its fours.
   call.invocations = block.goes_down ? bands * std::bit_ceil(fours) : units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);

@@ -31,6 +31,8 @@ class Driver {
   void SetMultiplyAdds(int count, int lanes) const {
     Find<void(int, int)>("SetMultiplyAdds")(count, lanes);
   }
+  // From now on a compilation waits for another one that runs beside it.
+  void ExpectAnother() const { Find<void()>("ExpectAnother")(); }
   // What LLVM was called with since the last time.
   std::string TakeCalls() const { return Find<const char*()>("TakeCalls")(); }
 
@@ -137,6 +139,7 @@ TEST(Scheduling, ModulesThatWantAnotherOrder_WaitForEachOther) {
   const std::string mixed = compile_together({256, 1});
   EXPECT_TRUE(mixed == std::string(kTopDown) + kAsEver || mixed == std::string(kAsEver) + kTopDown)
       << mixed;
+  driver.ExpectAnother();
   EXPECT_EQ(compile_together({1, 1}), "compiled, at once 2\ncompiled, at once 2\n");
 }
 

@@ -1,7 +1,6 @@
 // A library that has LLVM's functions, and notes what it is called with. Its modules are a function
 // of some blocks, each of some multiply-adds. WEBNND_ANOTHER_LLVM: without those that walk through
 // them.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -23,6 +22,8 @@ int error;
 [[maybe_unused]] thread_local intptr_t multiply_adds;
 [[maybe_unused]] thread_local unsigned lanes;
 std::atomic<int> compiling;
+std::atomic<int> most;  // At once, of those that compile.
+std::atomic<bool> is_another_to_come;
 
 void Note(const std::string& call) {
   const std::scoped_lock lock(mutex);
@@ -39,17 +40,21 @@ EXPORTED void LLVMAddTargetDependentFunctionAttr(void* of, const char* attribute
                                                  const char* value) {
   Note(std::string(attribute) + " " + value + (of == &function ? "" : " of another"));
 }
-// Takes long enough for others to come, and notes with how many others it ran.
+// Notes how many run at once. Waits for another one: long where one is to come, else for a while.
 EXPORTED void* LLVMGetPointerToGlobal(void*, void* of) {
-  int most = ++compiling;
-  for (int i = 0; i < 10; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    most = std::max(most, compiling.load());
+  const int now = ++compiling;
+  for (int before = most; before < now && !most.compare_exchange_weak(before, now);) {
   }
-  --compiling;
+  const int wait_ms = is_another_to_come ? 10000 : 10;
+  for (int i = 0; i < wait_ms && most < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   Note("compiled, at once " + std::to_string(most));
+  --compiling;
   return of;
 }
+EXPORTED void ExpectAnother() { is_another_to_come = true; }
+
 // An error, which is a pointer, for those that it does not know.
 EXPORTED void* LLVMRunPasses(void*, const char* passes, void*, void*) {
   const std::string names = passes;

@@ -182,6 +182,11 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, uint32_t count, uint
       if (random() % 16 == 0) active = 0;
     }
     if (random() % 16 == 0) c.mask.assign(lanes, 0);
+    // All lanes follow the first one, which is idle and before the buffer.
+    if (follows && random() % 8 == 0) {
+      for (uint32_t lane = 0; lane < lanes; ++lane) c.offsets[lane] = (lane - 1u) * count;
+      c.mask[0] = 0;
+    }
     const uint32_t sizes[] = {kRoom,
                               end,
                               end - 1,

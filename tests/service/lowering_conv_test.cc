@@ -245,7 +245,7 @@ TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
 TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
   for (uint32_t padding = 0; padding < 6; ++padding) {
     for (const uint32_t step : {1u, 2u}) {
-      if (!IsThorough() && padding % 3 != step) continue;
+      if (!IsThorough() && step == 2 && padding % 3 != 2) continue;
       Conv2dAttributes attributes{.padding = List{2, 1, padding, 6 - padding},
                                   .strides = List{step, step},
                                   .groups = 4,
