@@ -49,13 +49,13 @@ LLVMValueRef LaneBuilder::AreAll(LLVMValueRef bits) const {
                                 llvm_.const_all_ones(integer), "");
 }
 
-LLVMValueRef LaneBuilder::Follow(LLVMValueRef numbers, unsigned step) const {
+LLVMValueRef LaneBuilder::Follow(LLVMValueRef numbers, unsigned run, unsigned step) const {
   const unsigned lanes = llvm_.get_vector_size(llvm_.type_of(numbers));
   std::vector<unsigned> first;
   std::vector<LLVMValueRef> steps;
   for (unsigned lane = 0; lane < lanes; ++lane) {
-    first.push_back(lane / kRun * kRun);
-    steps.push_back(Number(lane % kRun * step));
+    first.push_back(lane / run * run);
+    steps.push_back(Number(lane % run * step));
   }
   LLVMValueRef following = llvm_.build_add(builder_, Shuffle(numbers, numbers, first),
                                            llvm_.const_vector(steps.data(), lanes), "");

@@ -36,12 +36,16 @@ class LaneBuilder {
   LLVMValueRef Part(LLVMValueRef vector, unsigned first, unsigned count) const;
   // Of <n x i1>: whether all are set.
   LLVMValueRef AreAll(LLVMValueRef bits) const;
-  // Lanes come in runs of 8, or in one of fewer. Kernels are made for 8: where a subgroup has 16,
-  // what the second run is about may lie elsewhere.
-  static unsigned LanesOfRun(unsigned lanes) { return lanes < kRun ? lanes : kRun; }
-  // Of <n x i32>: for each lane, whether it is that of the first of its run, and `step` more for
-  // each lane between them.
-  LLVMValueRef Follow(LLVMValueRef numbers, unsigned step) const;
+  // Lanes come in runs, whose elements follow each other, and what the next run is about may lie
+  // elsewhere: as many as fill a vector of 512 bits with quads; of single words as many as fill one
+  // of 256, for which kernels are made. Or in one of all lanes where they are fewer.
+  static unsigned LanesOfRun(unsigned lanes, unsigned count) {
+    const unsigned run = count == 1 ? 8 : 4;
+    return lanes < run ? lanes : run;
+  }
+  // Of <n x i32>: for each lane, whether it is that of the first of its run of lanes that `run`
+  // has, and `step` more for each lane between them.
+  LLVMValueRef Follow(LLVMValueRef numbers, unsigned run, unsigned step) const;
 
   // Of four vectors that have an element for each of 4, 8 or 16 lanes: the quads of the lanes, one
   // behind the other, in four vectors of the same size.
@@ -75,8 +79,6 @@ class LaneBuilder {
                     unsigned times) const;
 
  private:
-  static constexpr unsigned kRun = 8;
-
   // Of four vectors of 8 elements: those of lanes 0 and 4, of 1 and 5, of 2 and 6, and of 3 and 7,
   // four of each lane. The same of these gives the four vectors back.
   std::vector<LLVMValueRef> TransposeHalves(const std::vector<LLVMValueRef>& fours) const;

@@ -152,7 +152,9 @@ void LaneFetches::Shorten(LLVMValueRef function, const Fetch& fetch) {
   LLVMValueRef beyond = CopyOf(fetch.mask, fetch);
   LLVMValueRef are_inside =
       llvm_.build_comparison(builder, kEqual, beyond, llvm_.const_null(llvm_.type_of(beyond)), "");
-  LLVMValueRef follow = llvm_.build_and(builder, build_.Follow(fetch.index, 1), are_inside, "");
+  const unsigned run = LaneBuilder::LanesOfRun(LanesOf(fetch.index), kChannels);
+  LLVMValueRef follow =
+      llvm_.build_and(builder, build_.Follow(fetch.index, run, 1), are_inside, "");
   build_.BranchLikely(build_.AreAll(follow), following, fetch.block, kFollowing);
 
   llvm_.position_at_end(builder, following);
@@ -175,7 +177,7 @@ void LaneFetches::Shorten(LLVMValueRef function, const Fetch& fetch) {
 std::vector<LLVMValueRef> LaneFetches::LoadChannels(LLVMValueRef base, LLVMValueRef index) {
   LLVMBuilderRef builder = build_.get();
   const unsigned lanes = LanesOf(index);
-  const unsigned run = LaneBuilder::LanesOfRun(lanes);
+  const unsigned run = LaneBuilder::LanesOfRun(lanes, kChannels);
   LLVMTypeRef some = llvm_.vector_type(build_.int32(), lanes);
   const unsigned vectors = kChannels * run / lanes;
   std::vector<LLVMValueRef> quads;

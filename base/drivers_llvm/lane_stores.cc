@@ -249,8 +249,9 @@ void LaneStores::Replace(const Loop& loop) {
   LLVMBasicBlockRef otherwise = build_.NewBlock(parent, "otherwise");
   LLVMValueRef can_store =
       llvm_.build_and(build_.get(), loop.active, HaveRoom(loop.offsets, CountOf(loop), size), "");
+  const unsigned run = LaneBuilder::LanesOfRun(Lanes(loop), CountOf(loop));
   LLVMValueRef follow =
-      llvm_.build_and(build_.get(), can_store, build_.Follow(loop.offsets, CountOf(loop)), "");
+      llvm_.build_and(build_.get(), can_store, build_.Follow(loop.offsets, run, CountOf(loop)), "");
   build_.BranchLikely(build_.AreAll(follow), following, otherwise, kFollowing);
   llvm_.erase(old_end);
 
@@ -295,7 +296,7 @@ bool LaneStores::HasMaskedStores(const Loop& loop) const {
 
 void LaneStores::StoreRuns(LLVMValueRef address, const Loop& loop,
                            const std::vector<LLVMValueRef>& vectors, LLVMValueRef mask) {
-  const unsigned run = LaneBuilder::LanesOfRun(Lanes(loop));
+  const unsigned run = LaneBuilder::LanesOfRun(Lanes(loop), CountOf(loop));
   const unsigned of_run = CountOf(loop) * run;
   const unsigned of_store = std::min(of_run, Lanes(loop));
   for (unsigned i = 0; i < CountOf(loop) * Lanes(loop); i += of_store) {

@@ -241,11 +241,12 @@ void ExpectMeaningOfAll(void* function, uint32_t lanes) {
     if (random() % 16 == 0) first = INT32_MAX - static_cast<int32_t>(random() % 8);
     if (random() % 16 == 0) first = INT32_MIN + static_cast<int32_t>(random() % 8);
     const uint32_t step = random() % 8 < 5 ? 1 : random() % 3;
-    // A second run of eight lanes may fetch elsewhere.
+    // The next run of lanes may fetch elsewhere.
+    const uint32_t run = 2u << random() % 3;
     const uint32_t between = random() % 2 == 0 ? 0 : random() % 24 - 12;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       index[lane] =
-          static_cast<int32_t>(static_cast<uint32_t>(first) + lane * step + lane / 8 * between);
+          static_cast<int32_t>(static_cast<uint32_t>(first) + lane * step + lane / run * between);
     }
     if (random() % 4 == 0) std::swap(index[random() % lanes], index[random() % lanes]);
     ExpectMeaning(function, memory, count, index);

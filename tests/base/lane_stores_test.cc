@@ -168,10 +168,11 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, uint32_t count, uint
     const uint32_t first = random() % 3 == 0 ? 0 : random() % 64;
     const bool follows = random() % 2 == 0;
     const uint32_t gap = follows ? count : count + random() % 4;
-    // What a second run of eight lanes stores may lie elsewhere.
+    // What the next run of lanes stores may lie elsewhere.
+    const uint32_t run = 2u << random() % 3;
     const uint32_t between = random() % 2 == 0 ? 0 : random() % 24;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
-      c.offsets[lane] = first + lane * gap + lane / 8 * between;
+      c.offsets[lane] = first + lane * gap + lane / run * between;
     }
     const uint32_t end = c.offsets[lanes - 1] + gap;
     if (random() % 4 == 0) std::swap(c.offsets[random() % lanes], c.offsets[random() % lanes]);
