@@ -30,6 +30,8 @@ uvec4 StridedOffsetsOfRank(uint index, uint first, uint constant_rank, uint rank
   if (constant_rank == 0u) {
     for (uint d = rank - 1u; d > 0u; --d) STRIDED_STEP(d)
   } else {
+    if (constant_rank > 5u) STRIDED_STEP(5u)
+    if (constant_rank > 4u) STRIDED_STEP(4u)
     if (constant_rank > 3u) STRIDED_STEP(3u)
     if (constant_rank > 2u) STRIDED_STEP(2u)
     if (constant_rank > 1u) STRIDED_STEP(1u)

@@ -123,7 +123,7 @@ void AppendDimensions(std::span<const StridedDimension> dimensions,
 
 uint32_t RankConstant(std::span<const StridedDimension> dimensions) {
   // What shaders/strided.glsl unrolls.
-  constexpr size_t kUnrolledRankMax = 4;
+  constexpr size_t kUnrolledRankMax = 6;
   return dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0;
 }
 
