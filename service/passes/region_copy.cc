@@ -173,6 +173,43 @@ std::optional<size_t> FindTransposed(const RegionCopy& copy, uint32_t per_quad) 
   return aligned && contiguous != dimensions.size() - 1 ? contiguous : std::nullopt;
 }
 
+// The blocks of a matrix in the source, whose rows become columns of the result, outermost
+// dimension first.
+struct TransposedBlocks {
+  StridedDimension rows;     // As many as the result's innermost dimension has.
+  StridedDimension columns;  // Which follow each other in the source.
+};
+
+uint32_t LargestDivisor(uint32_t number, uint32_t at_most) {
+  uint32_t divisor = std::min(number, at_most);
+  while (number % divisor != 0) --divisor;
+  return divisor;
+}
+
+// In which order blocks go: so many beside each other in the result that lines of the caches are
+// used in full at once, on either side; then in tiles, of few enough lines that those begun are
+// there when their neighbours come, rows a power of two apart included, and of few enough pages.
+void AppendTiles(const TransposedBlocks& blocks, std::vector<StridedDimension>& order) {
+  constexpr uint32_t kTogether = 4;  // What lanes beside each other load and store as vectors.
+  constexpr uint32_t kTileMax = 32;  // Columns, and groups of rows.
+  constexpr uint32_t kTileMin = 4;
+  const uint32_t together = std::gcd(blocks.rows.size, kTogether);
+  uint32_t rows = LargestDivisor(blocks.rows.size / together, kTileMax);
+  uint32_t columns = LargestDivisor(blocks.columns.size, kTileMax);
+  if (columns < kTileMin) {
+    rows = 1;
+    columns = blocks.columns.size;
+  }
+  auto times = [](const StridedDimension& dimension, uint32_t count) {
+    return std::array<uint32_t, 4>{dimension.strides[0] * count, dimension.strides[1] * count};
+  };
+  order.push_back({blocks.rows.size / together / rows, times(blocks.rows, together * rows)});
+  order.push_back({blocks.columns.size / columns, times(blocks.columns, columns)});
+  order.push_back({rows, times(blocks.rows, together)});
+  order.push_back({columns, blocks.columns.strides});
+  order.push_back({together, blocks.rows.strides});
+}
+
 void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_quad,
                        LoweredCall& call) {
   auto quads = [&](uint32_t elements) {  // Strides may be negative.
@@ -189,19 +226,11 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
     const StridedDimension& dimension = copy.dimensions[d];
     blocks.push_back({dimension.size, {quads(dimension.strides[0]), quads(result_strides[d])}});
   }
-  // So few rows of the source together that each line of both sides is used in full at once: more
-  // where they are short and the caches next to a core keep them, for longer runs of stores.
   const StridedDimension& rows = copy.dimensions[innermost];
   const StridedDimension& columns = copy.dimensions[contiguous];
-  const uint32_t column_result_stride = result_strides[contiguous];
-  constexpr uint32_t kTogether = 4;
-  constexpr uint32_t kKeptQuads = 2048;
-  const uint32_t kept = rows.strides[0] == columns.size ? kKeptQuads / columns.size : 0;
-  const uint32_t together =
-      std::gcd(rows.size / per_quad, std::max(std::bit_floor(kept), kTogether));
-  blocks.push_back({rows.size / per_quad / together, {rows.strides[0] * together, together}});
-  blocks.push_back({columns.size / per_quad, {1, column_result_stride}});
-  blocks.push_back({together, {rows.strides[0], 1}});
+  AppendTiles({.rows = {rows.size / per_quad, {rows.strides[0], 1}},
+               .columns = {columns.size / per_quad, {1, result_strides[contiguous]}}},
+              blocks);
   blocks = Coalesce(blocks);
   const uint64_t count = ElementCount(copy) / (per_quad * per_quad);
   call.shader = shaders::ShaderId::kTranspose;
@@ -209,7 +238,7 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   call.parameters = {NarrowCast<uint32_t>(count),
                      static_cast<uint32_t>(blocks.size()),
                      quads(rows.strides[0]),
-                     quads(column_result_stride),
+                     quads(result_strides[contiguous]),
                      copy.source_offset / per_quad,
                      copy.result_offset / per_quad,
                      0,

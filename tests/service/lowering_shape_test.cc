@@ -237,9 +237,13 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{3, 16, 8}, {{0, 2, 1}}},
       {{16, 24}, std::nullopt},
       {{2, 8, 3, 16}, {{0, 3, 2, 1}}},
-      {{2, 96, 16}, {{0, 2, 1}}},  // Short rows, of which more go together.
+      {{2, 96, 16}, {{0, 2, 1}}},
       {{256, 24}, std::nullopt},
-      {{32, 1024}, std::nullopt},  // Long ones.
+      {{32, 1024}, std::nullopt},
+      {{256, 272}, std::nullopt},           // Tiles of 17 blocks each way.
+      {{48, 592}, std::nullopt},            // As many columns of blocks as no tile divides.
+      {{2, 1152, 136}, {{0, 2, 1}}},        // Several tiles each way, of several matrices.
+      {{2, 2, 1152, 136}, {{1, 3, 0, 2}}},  // With more dimensions than kernels unroll.
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
       {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
