@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "service/graph/row_tiles.h"
 #include "service/passes/fusion/fusion_choice.h"
-#include "service/passes/strided_endpoints.h"
 #include "service/session/build_graph.h"
 #include "service/session/prepare_binding.h"
+#include "service/session/tensor_transfers.h"
 
 namespace webnnd::service {
 namespace {
@@ -39,12 +37,6 @@ std::shared_ptr<Device> ChooseDevice(const std::vector<std::shared_ptr<Device>>&
   return best;
 }
 
-// The error of an operation on a context that has no timeline.
-Error NoTimeline(const ContextObject& context) {
-  if (context.error) return *context.error;
-  return InvalidStateError("the context was destroyed");
-}
-
 // Callbacks refer to the runner, so they run before it goes on.
 void CloseTimeline(ContextObject& context) {
   if (context.timeline == nullptr) return;
@@ -65,30 +57,6 @@ void TraceDispatch(const DispatchesInFlight::Entry& entry, uint64_t submitted_ns
   TraceAsync("dispatch", id, entry.accepted_ns, end_ns, arguments);
   TraceAsync("queue", id, entry.accepted_ns, submitted_ns);
   TraceAsync("run", id, submitted_ns, end_ns);
-}
-
-// Why the tensor holds nothing, as far as it is known now; nullptr where it does.
-const Error* WhyBroken(const TensorObject& tensor) {
-  if (tensor.error) return &*tensor.error;
-  for (const auto* outcome : {&tensor.cleared, &tensor.written}) {
-    if (*outcome != nullptr && (*outcome)->error() != nullptr) return (*outcome)->error();
-  }
-  return nullptr;
-}
-
-// What has to end well for the tensor to hold what it should, as far as that is not known yet.
-void AddPending(const std::shared_ptr<const WorkOutcome>& outcome,
-                std::vector<std::shared_ptr<const WorkOutcome>>& pending) {
-  if (outcome != nullptr && (!outcome->settled() || outcome->error() != nullptr)) {
-    pending.push_back(outcome);
-  }
-}
-
-// Writing the tensor whole makes up for all but memory that was never cleared.
-std::shared_ptr<WorkOutcome> OutcomeOfWriting(const TensorObject& tensor) {
-  std::vector<std::shared_ptr<const WorkOutcome>> sources;
-  AddPending(tensor.cleared, sources);
-  return std::make_shared<WorkOutcome>(std::move(sources));
 }
 
 void Poison(const std::vector<std::shared_ptr<TensorObject>>& tensors, const Error& error) {
@@ -295,33 +263,12 @@ void TimelineRunner::DestroyContext(std::shared_ptr<ContextObject> context,
 
 // --- Tensors ------------------------------------------------------------------------------------
 
-Status TimelineRunner::AllocateTensor(TensorObject& tensor) {
-  ContextObject& context = *tensor.context;
-  if (context.timeline == nullptr) return NoTimeline(context);
-  uint64_t bytes = tensor.descriptor.byte_length();
-  if (bytes > context.device->max_tensor_bytes()) {
-    return ValidationError("the tensor's byte length ({}) is greater than the device's limit ({})",
-                           bytes, context.device->max_tensor_bytes());
-  }
-  ASSIGN_OR_RETURN(tensor.buffer, AllocateWithinQuota(*context.device, quota_, bytes));
-  return {};
-}
-
-// So that no client sees what another has left.
-Status TimelineRunner::Clear(TensorObject& tensor) {
-  auto outcome = std::make_shared<WorkOutcome>();
-  TRY(tensor.context->timeline->Clear(tensor.buffer, outcome));
-  tensor.context->has_unsubmitted_work = true;
-  tensor.cleared = std::move(outcome);
-  return {};
-}
-
 void TimelineRunner::CreateTensor(std::shared_ptr<TensorObject> tensor,
                                   std::optional<Error> refused) {
   Post(tensor->context, [this, tensor, error = std::move(refused)]() mutable {
     if (!error) {
-      Status status = AllocateTensor(*tensor);
-      if (status.ok()) status = Clear(*tensor);
+      Status status = AllocateTensor(*tensor, quota_);
+      if (status.ok()) status = ClearTensor(*tensor);
       if (!status.ok()) error = std::move(status).error();
     }
     if (error) {
@@ -330,110 +277,6 @@ void TimelineRunner::CreateTensor(std::shared_ptr<TensorObject> tensor,
     }
     outbox_.Send(ipc::TensorCreated{tensor->handle, std::move(error)});
   });
-}
-
-namespace {
-
-// Where the elements lie that the tensor has.
-Result<std::vector<ByteRange>> RangesOf(const TensorObject& tensor) {
-  const uint64_t bytes = tensor.current.byte_length();
-  if (LiesPacked(tensor.current.shape(), tensor.descriptor.shape())) {
-    return std::vector<ByteRange>{{0, bytes}};
-  }
-  if (bytes == 0) return std::vector<ByteRange>();
-  const uint64_t element_bytes = webidl::BitsPerElement(tensor.current.data_type()) / 8;
-  std::vector<CapacityDimension> dimensions =
-      DimensionsInCapacity(tensor.current.shape(), tensor.descriptor.shape());
-  CapacityDimension run;
-  if (dimensions.back().stride == 1) {
-    run = dimensions.back();
-    dimensions.pop_back();
-  }
-  const uint64_t run_bytes = run.size * element_bytes;
-  if (bytes / run_bytes > limits::kTransferRunsMax) {
-    return NotSupportedError("{} in a capacity of {} has more rows ({}) than can be transferred",
-                             tensor.current.ToString(),
-                             webidl::ShapeToString(tensor.descriptor.shape()), bytes / run_bytes);
-  }
-  std::vector<ByteRange> ranges;
-  ranges.reserve(bytes / run_bytes);
-  for (uint64_t i = 0; i < bytes / run_bytes; ++i) {
-    uint64_t offset = 0;
-    uint64_t rest = i;
-    for (size_t d = dimensions.size(); d-- > 0;) {
-      offset += rest % dimensions[d].size * dimensions[d].stride;
-      rest /= dimensions[d].size;
-    }
-    ranges.push_back({offset * element_bytes, run_bytes});
-  }
-  return ranges;
-}
-
-}  // namespace
-
-Status TimelineRunner::WriteAll(TensorObject& tensor, const PayloadSource& data) {
-  ContextObject& context = *tensor.context;
-  if (context.timeline == nullptr) return NoTimeline(context);
-  if (tensor.buffer == nullptr) {
-    return tensor.error ? *tensor.error : InvalidStateError("the tensor was destroyed");
-  }
-  INVALID_IF(data.length() != tensor.current.byte_length(),
-             "the data's byte length ({}) is not the tensor's ({})", data.length(),
-             tensor.current.byte_length());
-  ASSIGN_OR_RETURN(const std::vector<ByteRange> ranges, RangesOf(tensor));
-  const uint32_t tiled_loads = tensor.constant ? CountTiledLoads(tensor.descriptor) : 0;
-  context.has_unsubmitted_work = true;
-  std::shared_ptr<WorkOutcome> outcome = OutcomeOfWriting(tensor);
-  TRY(context.timeline->Write(
-      tensor.buffer, ranges,
-      [&](uint64_t offset, std::span<std::byte> staging) {
-        if (tiled_loads == 0) return data.Read(offset, staging);
-        CHECK(offset == 0 && staging.size() == data.length());
-        return ReadByTiles(
-            tiled_loads,
-            [&](uint64_t from, std::span<std::byte> rows) { return data.Read(from, rows); },
-            staging);
-      },
-      outcome));
-  tensor.written = std::move(outcome);
-  return {};
-}
-
-namespace {
-
-// Weights, and their scales, are many.
-bool AreLookedAt(const webidl::OperandDescriptor& constant) {
-  if (constant.byte_length() <= limits::kInlinePayloadBytesMax) return true;
-  switch (constant.data_type()) {
-    case webidl::OperandDataType::kInt32:
-    case webidl::OperandDataType::kUint32:
-    case webidl::OperandDataType::kInt64:
-    case webidl::OperandDataType::kUint64:
-    case webidl::OperandDataType::kUint8:
-      return constant.element_count() <= limits::kConstantValuesBytesMax / sizeof(int64_t);
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
-Status TimelineRunner::KeepValues(TensorObject& constant, PayloadSource& data) {
-  const uint64_t bytes = constant.descriptor.byte_length();
-  if (!AreLookedAt(constant.descriptor) || data.length() != bytes) return {};
-  struct Accounted {
-    Budget::Reservation reservation;
-    std::shared_ptr<const std::vector<std::byte>> bytes;
-  };
-  auto reservation = Budget::Reserve(constant_values_, bytes);
-  if (!reservation.ok()) return {};
-  // The device gets them from there: what passes see is what it has.
-  TRY(data.TakeIn());
-  auto accounted = std::make_shared<Accounted>();
-  accounted->reservation = std::move(*reservation);
-  accounted->bytes = data.bytes();
-  constant.values = {accounted, accounted->bytes.get()};
-  return {};
 }
 
 // What a transfer of so many bytes counts for; more than a tensor has is refused later.
@@ -447,12 +290,13 @@ void TimelineRunner::CreateConstant(std::shared_ptr<TensorObject> tensor,
       tensor->context,
       [this, tensor, error = std::move(refused), shared_data, replies]() mutable {
         if (!error) {
-          Status status = AllocateTensor(*tensor);
+          Status status = AllocateTensor(*tensor, quota_);
           // A tail shorter than a word is allocated and not written: other clients' bytes are
           // there.
-          if (status.ok() && tensor->descriptor.byte_length() % 4 != 0) status = Clear(*tensor);
-          if (status.ok()) status = KeepValues(*tensor, *shared_data);
-          if (status.ok()) status = WriteAll(*tensor, *shared_data);
+          if (status.ok() && tensor->descriptor.byte_length() % 4 != 0)
+            status = ClearTensor(*tensor);
+          if (status.ok()) status = KeepValues(*tensor, *shared_data, constant_values_);
+          if (status.ok()) status = service::WriteTensor(*tensor, *shared_data);
           if (!status.ok()) error = std::move(status).error();
         }
         Acknowledge(*shared_data);
@@ -494,7 +338,7 @@ void TimelineRunner::ResizeTensor(std::shared_ptr<TensorObject> tensor, webidl::
 void TimelineRunner::WriteTensor(std::shared_ptr<TensorObject> tensor, PayloadSource data) {
   auto shared_data = std::make_shared<PayloadSource>(std::move(data));
   auto write = [this, tensor, shared_data] {
-    Status status = tensor->writable ? WriteAll(*tensor, *shared_data)
+    Status status = tensor->writable ? service::WriteTensor(*tensor, *shared_data)
                                      : Status(ValidationError("the tensor is not writable"));
     Acknowledge(*shared_data);
     // Whole writes heal; a tensor whose creation failed has no memory to heal.
@@ -516,42 +360,19 @@ void TimelineRunner::ReadTensor(std::shared_ptr<TensorObject> tensor, uint64_t r
                                 ReadTarget target) {
   auto shared_target = std::make_shared<ReadTarget>(std::move(target));
   auto task = [this, tensor, request, shared_target] {
-    auto read = [&]() -> Status {
-      if (const Error* broken = WhyBroken(*tensor)) return *broken;
-      ContextObject& context = *tensor->context;
-      if (context.timeline == nullptr) return NoTimeline(context);
-      if (tensor->buffer == nullptr) return InvalidStateError("the tensor was destroyed");
-      INVALID_IF(!tensor->readable, "the tensor is not readable");
-      uint64_t bytes = tensor->current.byte_length();
-      ASSIGN_OR_RETURN(const std::vector<ByteRange> ranges, RangesOf(*tensor));
-      INVALID_IF(bytes > shared_target->capacity(),
-                 "the destination ({} bytes) is smaller than the tensor ({} bytes)",
-                 shared_target->capacity(), bytes);
-      context.has_unsubmitted_work = true;
-      std::vector<std::shared_ptr<const WorkOutcome>> pending;
-      AddPending(tensor->cleared, pending);
-      AddPending(tensor->written, pending);
-      return context.timeline->Read(
-          tensor->buffer, ranges,
-          [this, request, shared_target,
-           pending = std::move(pending)](Result<std::span<const std::byte>> result) {
-            ipc::TensorRead reply{request};
-            auto broken = std::find_if(pending.begin(), pending.end(), [](const auto& outcome) {
-              return outcome->error() != nullptr;
-            });
-            if (!result.ok()) {
-              reply.error = std::move(result).error();
-            } else if (broken != pending.end()) {
-              reply.error = *(*broken)->error();
-            } else if (Status stored = shared_target->Store(*result, reply.bytes); !stored.ok()) {
-              reply.error = std::move(stored).error();
-            } else {
-              reply.length = result->size();
-            }
-            outbox_.Send(std::move(reply));
-          });
+    auto on_end = [this, request, shared_target](Result<std::span<const std::byte>> result) {
+      ipc::TensorRead reply{request};
+      if (!result.ok()) {
+        reply.error = std::move(result).error();
+      } else if (Status stored = shared_target->Store(*result, reply.bytes); !stored.ok()) {
+        reply.error = std::move(stored).error();
+      } else {
+        reply.length = result->size();
+      }
+      outbox_.Send(std::move(reply));
     };
-    if (Status status = read(); !status.ok()) {
+    Status status = service::ReadTensor(*tensor, shared_target->capacity(), std::move(on_end));
+    if (!status.ok()) {
       outbox_.Send(ipc::TensorRead{request, std::move(status).error()});
     }
   };

@@ -86,12 +86,6 @@ class TimelineRunner {
 
   // Timeline thread.
   Status OpenContext(ContextObject& context);
-  // Memory that is cleared before anybody reads it.
-  Status AllocateTensor(TensorObject& tensor);
-  Status Clear(TensorObject& tensor);
-  // Its values, where they are few and there is room for them.
-  Status KeepValues(TensorObject& constant, PayloadSource& data);
-  Status WriteAll(TensorObject& tensor, const PayloadSource& data);
   Status RunDispatch(BindingObject& binding, uint64_t accepted_ns);
   void PostBuild(const std::shared_ptr<BuildRequest>& request);
   void WaitUntilBuilt(const GraphObject& graph);
