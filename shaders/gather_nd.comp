@@ -3,15 +3,18 @@
 // Parameters: 0 elements of the result; 1 coordinates per row; 4..6 elements of a slice as divisor;
 // from 8 {size, stride} per coordinate. Specialisation constants: 1 element type (uint32 where whole
 // words move), 2 data type of the indices, 3 whether elements are quads of words instead, 4
-// coordinates per row, where they are few (else 0).
+// coordinates per row, where they are few (else 0), 5 whether workgroups take whole slices, which are
+// quads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "fours.glsl"
 #include "index.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
 layout(constant_id = 3) const uint kQuads = 0u;
 layout(constant_id = 4) const uint kCoordinates = 0u;
+layout(constant_id = 5) const uint kBySlices = 0u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -33,7 +36,16 @@ uint SourceOf(uint e) {
 uvec2 ComputeElement(uint nothing, uint e, uint k) { return LOAD_RAW(1, kType, SourceOf(e)); }
 
 void main() {
-  if (kQuads != 0u) {
+  if (kBySlices != 0u) {
+    uvec3 length = P4(1).xyz;
+    WORKGROUP_STRIDE_LOOP(slice, Divide(P(0), length)) {
+      uint result = slice * length.x;
+      uint source = SourceOf(result);
+#define COPY(i) STORE_QUAD(3, result + (i), LOAD_QUAD(1, source + (i)))
+      FOURS_LOOP(gl_LocalInvocationID.x, length.x, gl_WorkGroupSize.x, COPY)
+#undef COPY
+    }
+  } else if (kQuads != 0u) {
     GRID_STRIDE_LOOP(i, P(0)) STORE_QUAD(3, i, LOAD_QUAD(1, SourceOf(i)))
   } else {
     STORE_QUADS(3, kType, P(0), uint, PrepareNothing, ComputeElement);

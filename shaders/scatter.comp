@@ -9,9 +9,11 @@
 // (strided.glsl, stride .x of the result, 0 for the axis).
 // Specialisation constants: 1 element type (uint32 where whole words move), 2 data type of the
 // indices, 3 whether this call writes, 4 rank (1 with coordinates), 5 coordinates per slice, where they
-// are few (else kManyCoordinates).
+// are few (else kManyCoordinates), 6 whether elements are quads of words instead, whose slices
+// workgroups take.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "fours.glsl"
 #include "index.glsl"
 #include "scatter.glsl"
 
@@ -20,6 +22,7 @@ layout(constant_id = 2) const uint kIndexType = 2u;
 layout(constant_id = 3) const uint kWrites = 0u;
 layout(constant_id = 4) const uint kRank = 0u;
 layout(constant_id = 5) const uint kCoordinates = 0u;
+layout(constant_id = 6) const uint kBySlices = 0u;
 const uint kManyCoordinates = 0xffffffffu;
 
 #define STRIDED_RANK kRank
@@ -27,6 +30,7 @@ const uint kManyCoordinates = 0xffffffffu;
 
 READ_SLOT(1)
 READ_SLOT(2)
+READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 WRITE_SLOT(4)
 
@@ -49,6 +53,16 @@ void main() {
   if (kWrites == 0u) {
     // One invocation per slice is enough; count is then the number of slices.
     GRID_STRIDE_LOOP(row, count) { ATOMIC_MAX_WORD(3, Place(row), row + 1u); }
+  } else if (kBySlices != 0u) {
+    WORKGROUP_STRIDE_LOOP(row, Divide(count, slice)) {
+      uint place = Place(row);
+      const uint end = RELOAD_WORD(3, place) == row + 1u ? slice.x : 0u;
+      uint from = row * slice.x;
+      uint to = place * slice.x;
+#define COPY(i) STORE_QUAD(4, to + (i), LOAD_QUAD(2, from + (i)))
+      FOURS_LOOP(gl_LocalInvocationID.x, end, gl_WorkGroupSize.x, COPY)
+#undef COPY
+    }
   } else {
     GRID_STRIDE_LOOP(e, count) {
       uint row = Divide(e, slice);

@@ -94,14 +94,22 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   builder.AddCall(std::move(elect));
 
   LoweredCall write = std::move(prototype);
+  const bool by_slices = units.type == OperandDataType::kUint32 && units.slice % 4 == 0 &&
+                         TakesSlices(units.slice / 4, rows);
+  if (by_slices) units.slice /= 4;
+  std::ranges::copy(MakeDivisor(units.slice), write.parameters.begin() + 4);
   write.shader = ShaderId::kScatter;
-  write.specialization = {type, index_type, 1, rank, coordinates};
+  write.specialization = {type, index_type, 1, rank, coordinates, by_slices};
   write.buffers = {{node.operands[1], false},
                    {node.operands[2], false},
                    {winners, false},
                    {node.results[0], true}};
   write.parameters[0] = rows * units.slice;
-  write.invocations = uint64_t{rows} * units.slice;
+  if (by_slices) {
+    write.workgroups = rows;
+  } else {
+    write.invocations = uint64_t{rows} * units.slice;
+  }
   write.cost = builder.descriptor(node.operands[1]).byte_length() +
                2 * builder.descriptor(node.operands[2]).byte_length();
   builder.AddCall(std::move(write));
@@ -228,16 +236,21 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
   QuadUnits units = QuadUnitsOf(input.data_type(), Product(shape.subspan(coordinates)));
   auto rows = NarrowCast<uint32_t>(indices.element_count() / coordinates);
   uint32_t count = rows * units.slice;
+  const bool by_slices = units.quads && TakesSlices(units.slice, rows);
   LoweredCall call;
   call.shader = ShaderId::kGatherNd;
   call.specialization = {static_cast<uint32_t>(units.type),
                          static_cast<uint32_t>(indices.data_type()), units.quads,
-                         coordinates <= kConstantCoordinatesMax ? coordinates : 0};
+                         coordinates <= kConstantCoordinatesMax ? coordinates : 0, by_slices};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.parameters = {count, coordinates, 0, 0};
   AppendDivisor(units.slice, call.parameters);
   AppendCoordinates(shape, coordinates, units.slice, call.parameters);
-  call.invocations = StoreQuads(builder.descriptor(node.results[0]));
+  if (by_slices) {
+    call.workgroups = rows;
+  } else {
+    call.invocations = StoreQuads(builder.descriptor(node.results[0]));
+  }
   call.cost = indices.byte_length() + 2 * builder.descriptor(node.results[0]).byte_length();
   builder.AddCall(std::move(call));
   return {};

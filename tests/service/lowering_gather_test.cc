@@ -178,53 +178,87 @@ TEST(GatherElements, FromALargeInput_MatchesReference) {
   }
 }
 
+void ExpectGathersNd(OperandDataType type, const Shape& shape, uint32_t rows,
+                     uint32_t coordinates) {
+  HostTensor input = Pattern(type, shape);
+  HostTensor indices = Indices(OperandDataType::kInt32, {rows / 2, 2, coordinates}, 3, true);
+  HostTensor result = RunOne(OperatorKind::kGatherND, {input, indices});
+  Values from = input.Values();
+  Values at = indices.Values();
+  size_t slice = CountOf(Shape(shape.begin() + coordinates, shape.end()));
+  Values expected;
+  for (size_t row = 0; row < rows; ++row) {
+    size_t place = 0;
+    for (size_t d = 0; d < coordinates; ++d) {
+      place = place * shape[d] + Resolve(at[row * coordinates + d], shape[d]);
+    }
+    for (size_t i = 0; i < slice; ++i) expected.push_back(from[place * slice + i]);
+  }
+  EXPECT_EQ(result.Values(), expected) << coordinates;
+}
+
 TEST(GatherNd, AnyNumberOfCoordinates_MatchesReference) {
-  const Shape shape = {3, 4, 5};
   for (OperandDataType type : kTypes) {
     for (uint32_t coordinates = 1; coordinates <= 3; ++coordinates) {
-      HostTensor input = Pattern(type, shape);
-      HostTensor indices = Indices(OperandDataType::kInt32, {2, 3, coordinates}, 3, true);
-      HostTensor result = RunOne(OperatorKind::kGatherND, {input, indices});
-      Values from = input.Values();
-      Values at = indices.Values();
-      size_t slice = CountOf(Shape(shape.begin() + coordinates, shape.end()));
-      Values expected;
-      for (size_t row = 0; row < 6; ++row) {
-        size_t place = 0;
-        for (size_t d = 0; d < coordinates; ++d) {
-          place = place * shape[d] + Resolve(at[row * coordinates + d], shape[d]);
-        }
-        for (size_t i = 0; i < slice; ++i) expected.push_back(from[place * slice + i]);
-      }
-      EXPECT_EQ(result.Values(), expected) << coordinates;
+      ExpectGathersNd(type, {3, 4, 5}, 6, coordinates);
     }
   }
 }
 
+TEST(GatherNd, LongSlices_MatchReference) {
+  for (OperandDataType type : kTypes) ExpectGathersNd(type, {3, 4, 272}, 70, 2);
+}
+
+void ExpectScattersNd(OperandDataType type, const Shape& shape, uint32_t rows,
+                      uint32_t coordinates) {
+  HostTensor input = Pattern(type, shape);
+  HostTensor indices = Indices(OperandDataType::kInt32, {rows, coordinates}, 3, true);
+  Shape update_shape = {rows};
+  update_shape.insert(update_shape.end(), shape.begin() + coordinates, shape.end());
+  HostTensor updates = Pattern(type, update_shape, 50);
+  HostTensor result = RunOne(OperatorKind::kScatterND, {input, indices, updates});
+  Values expected = input.Values();
+  Values at = indices.Values();
+  Values from = updates.Values();
+  size_t slice = CountOf(Shape(shape.begin() + coordinates, shape.end()));
+  for (size_t row = 0; row < rows; ++row) {
+    size_t place = 0;
+    for (size_t d = 0; d < coordinates; ++d) {
+      place = place * shape[d] + Resolve(at[row * coordinates + d], shape[d]);
+    }
+    for (size_t i = 0; i < slice; ++i) expected[place * slice + i] = from[row * slice + i];
+  }
+  EXPECT_EQ(result.Values(), expected) << coordinates;
+}
+
 TEST(ScatterNd, RepeatedIndices_LastUpdateWins) {
-  const Shape shape = {3, 4, 5};
   for (OperandDataType type : kTypes) {
     for (uint32_t coordinates = 1; coordinates <= 3; ++coordinates) {
-      HostTensor input = Pattern(type, shape);
-      HostTensor indices = Indices(OperandDataType::kInt32, {20, coordinates}, 3, true);
-      Shape update_shape = {20};
-      update_shape.insert(update_shape.end(), shape.begin() + coordinates, shape.end());
-      HostTensor updates = Pattern(type, update_shape, 50);
-      HostTensor result = RunOne(OperatorKind::kScatterND, {input, indices, updates});
-      Values expected = input.Values();
-      Values at = indices.Values();
-      Values from = updates.Values();
-      size_t slice = CountOf(Shape(shape.begin() + coordinates, shape.end()));
-      for (size_t row = 0; row < 20; ++row) {
-        size_t place = 0;
-        for (size_t d = 0; d < coordinates; ++d) {
-          place = place * shape[d] + Resolve(at[row * coordinates + d], shape[d]);
-        }
-        for (size_t i = 0; i < slice; ++i) expected[place * slice + i] = from[row * slice + i];
-      }
-      EXPECT_EQ(result.Values(), expected) << coordinates;
+      ExpectScattersNd(type, {3, 4, 5}, 20, coordinates);
     }
   }
+}
+
+TEST(ScatterNd, LongSlices_MatchReference) {
+  for (OperandDataType type : kTypes) ExpectScattersNd(type, {9, 4, 272}, 70, 2);
+}
+
+// Whoever has the first half of the slices comes to a place late that the second half has early.
+TEST(ScatterNd, LongSlicesForOnePlace_LastUpdateWins) {
+  constexpr uint32_t kPlaces = 1000;
+  Values at;
+  for (uint32_t row = 0; row < kPlaces; ++row) at.push_back(row);
+  for (uint32_t row = 0; row < kPlaces; ++row) at.push_back(kPlaces - 1 - row);
+  HostTensor input = Pattern(OperandDataType::kFloat32, {kPlaces, 64});
+  HostTensor indices = HostTensor::Create(OperandDataType::kInt32, {2 * kPlaces, 1}, at);
+  HostTensor updates = Pattern(OperandDataType::kFloat32, {2 * kPlaces, 64}, 50);
+  Values from = updates.Values();
+  Values expected;
+  for (uint32_t place = 0; place < kPlaces; ++place) {
+    const auto last = from.end() - int64_t{place + 1} * 64;
+    expected.insert(expected.end(), last, last + 64);
+  }
+  EXPECT_EQ(RunOne(OperatorKind::kScatterND, {input, indices, updates}).Values(), expected);
 }
 
 TEST(ScatterNd, TheInput_StaysUnchangedElsewhere) {
