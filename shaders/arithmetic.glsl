@@ -8,17 +8,9 @@
 #if COMPUTE == COMPUTE_FLOAT
 
 bool IsNanValue(float x) { return IsNan(x); }
-// NaN wins, whichever operand it is.
-float Max(float a, float b) {
-  float greater = max(a, b);
-  float of_numbers = IsNan(b) ? b : greater;
-  return IsNan(a) ? a : of_numbers;
-}
-float Min(float a, float b) {
-  float lesser = min(a, b);
-  float of_numbers = IsNan(b) ? b : lesser;
-  return IsNan(a) ? a : of_numbers;
-}
+// NaN wins, whichever operand it is: nothing is greater than it, or less.
+float Max(float a, float b) { return b > a || IsNan(b) ? b : a; }
+float Min(float a, float b) { return b < a || IsNan(b) ? b : a; }
 
 float Div(float a, float b) {
   // Devices that multiply by the reciprocal would flush that of a large divisor.

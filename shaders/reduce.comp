@@ -115,21 +115,28 @@ VALUE Accumulate(uint operation, uint base, uint count, uint first, uint step, V
   uint rank = P(3);
   VALUE total = Identity(operation);
   for (uint start = first; start < count; start += kBlock * step) {
-    VALUE block = Identity(operation);
+    // Of quads each element has its own, which do not wait for each other.
+    const uint chains = kQuads == kAlongRow ? 4u : 1u;
+    VALUE blocks[4];
+    [[unroll]] for (uint k = 0u; k < chains; ++k) blocks[k] = Identity(operation);
     uint end = min(start + kBlock * step, count);
     LONG_LOOP(r, start, end, step) {
       if (kQuads == kAlongRow) {
         uvec4 quad = LOAD_QUAD(1, (base >> 2) + r);
         [[unroll]] for (uint k = 0u; k < 4u; ++k) {
           VALUE x = Decode(uvec2(quad[k], 0u), kType);
-          block = Combine(operation, block, Map(operation, x, shift));
+          blocks[k] = Combine(operation, blocks[k], Map(operation, x, shift));
         }
       } else {
         uint from = base + StridedOffsetsOfRank(r, dimensions, kReducedRank, rank).x;
-        block = Combine(operation, block, Map(operation, LOAD(1, kType, from), shift));
+        blocks[0] = Combine(operation, blocks[0], Map(operation, LOAD(1, kType, from), shift));
       }
     }
-    total = Combine(operation, total, block);
+    if (kQuads == kAlongRow) {
+      blocks[0] = Combine(operation, Combine(operation, blocks[0], blocks[1]),
+                          Combine(operation, blocks[2], blocks[3]));
+    }
+    total = Combine(operation, total, blocks[0]);
   }
   return total;
 }
