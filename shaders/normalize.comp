@@ -5,8 +5,8 @@
 // (strided.glsl; strides of slots 2 and 3 in x, of 4 and 5 in y).
 // Specialisation constants: 1 data type, 2 data type of slots 2 and 3, 3 whether there is a scale,
 // 4 whether there is a bias, 5 STRIDED_RANK, 6 whether quads lie in rows, 7 the access to slots 2 and
-// 3, 8 to slots 4 and 5 (kAccess...), 9 whether four quads beside each other have the same of these,
-// one element each: an invocation takes them together.
+// 3, 8 to slots 4 and 5 (kAccess...), 9 how far from each other four quads lie (FirstOfFours) that have
+// the same of these, one element each: an invocation takes them together (0: it takes one).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define STRIDED_RANK kRank
@@ -20,7 +20,7 @@ layout(constant_id = 5) const uint kRank = 0u;
 layout(constant_id = 6) const uint kInRows = 0u;
 layout(constant_id = 7) const uint kMomentAccess = 0u;
 layout(constant_id = 8) const uint kAffineAccess = 0u;
-layout(constant_id = 9) const uint kInFours = 0u;
+layout(constant_id = 9) const uint kApart = 0u;
 
 #include "strided.glsl"
 
@@ -77,7 +77,7 @@ const uint kFour = 4u;
 void NormalizeFourQuads(uint first_quad) {
   State state = Prepare(first_quad << Log2PerQuad(kType));
   [[unroll]] for (uint q = 0u; q < kFour; ++q) {
-    const uint quad = first_quad + q;
+    const uint quad = first_quad + q * kApart;
     state.x = LOAD_QUAD(1, quad);
     uvec4 bits;
     COMPUTE_QUAD(bits, kType, quad << Log2PerQuad(kType), P(0), state, ComputeElement)
@@ -86,8 +86,10 @@ void NormalizeFourQuads(uint first_quad) {
 }
 
 void main() {
-  if (kInFours != 0u) {
-    GRID_STRIDE_LOOP(i, WordsOf(kType, P(0)) / (4u * kFour)) NormalizeFourQuads(kFour * i);
+  if (kApart != 0u) {
+    GRID_STRIDE_LOOP(i, WordsOf(kType, P(0)) / (4u * kFour)) {
+      NormalizeFourQuads(FirstOfFours(i, kFour, kApart));
+    }
   } else {
     STORE_QUADS(6, kType, P(0), State, Prepare, ComputeElement)
   }

@@ -161,9 +161,12 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
   call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
   call.specialization.push_back(static_cast<uint32_t>(moment_access));
   call.specialization.push_back(static_cast<uint32_t>(AccessByQuads(dimensions, per_quad, 1)));
+  // Of four quads, that have one mean and one scale.
+  const uint32_t fours = dimensions.back().size / (4 * per_quad);
   const bool in_fours = moment_access == QuadAccess::kOne && dimensions.back().strides[1] == 0 &&
                         dimensions.back().size % (4 * per_quad) == 0;
-  call.specialization.push_back(in_fours);
+  const uint32_t apart = fours % kLocalSizeMin == 0 ? kLocalSizeMin : 1;
+  call.specialization.push_back(in_fours ? apart : 0);
   // The module declares all slots, so something must be bound there.
   call.buffers = {{input_value, false},
                   {moments.mean, false},

@@ -237,11 +237,12 @@ TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
 TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
   Sample sample(5);
   for (OperandDataType type : {kFloat, kHalf}) {
-    for (uint32_t choice = 0; choice < 32; ++choice) {
+    // Odd sizes, quads that lie in rows, and so many that lanes take them in turns.
+    const Shape shapes[] = {{3, 5, 2, 7}, {3, 4, 2, 8}, {2, 3, 4, 64}};
+    for (uint32_t choice = 0; choice < 48; ++choice) {
       if (!sample.Takes()) continue;
       uint32_t axis = choice % 4;
-      // Odd sizes, and quads that lie in rows.
-      const Shape shape = choice >= 16 ? Shape{3, 4, 2, 8} : Shape{3, 5, 2, 7};
+      const Shape& shape = shapes[choice / 16];
       HostTensor input = RandomTensor(type, shape, 40 + choice);
       Shape features = {input.descriptor.shape()[axis]};
       HostTensor mean = RandomTensor(type, features, 41);
@@ -267,7 +268,7 @@ TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
 
 // All elements have the same operands: whole fours of quads, and a rest.
 TEST(LowerBatchNormalization, OneFeature_MatchesReference) {
-  for (uint32_t size : {64u, 70u, 16u, 3u}) {
+  for (uint32_t size : {640u, 64u, 70u, 16u, 3u}) {
     HostTensor input = RandomTensor(kFloat, {1, size}, 45);
     HostTensor mean = RandomTensor(kFloat, {1}, 46);
     HostTensor variance = RandomTensor(kFloat, {1}, 47, 0.1, 3);
