@@ -4,16 +4,21 @@
 //
 // Parameters: 0 elements; 1 rank of the dimensions, which follow from uvec4 1 on (strided.glsl;
 // x: offset in scale). Specialisation constants: 1 data type of the operand, 2 of scale, 3 of
-// zero point, 4 of the result.
+// zero point, 4 of the result, 6 STRIDED_RANK, 7 whether there is one block.
 #ifndef WEBNND_SHADERS_BLOCKS_GLSL_
 #define WEBNND_SHADERS_BLOCKS_GLSL_
 
-#include "strided.glsl"
+#define STRIDED_RANK kRank
+#include "tensor.glsl"
 
 layout(constant_id = 1) const uint kOperandType = 0u;
 layout(constant_id = 2) const uint kScaleType = 0u;
 layout(constant_id = 3) const uint kZeroPointType = 0u;
 layout(constant_id = 4) const uint kResultType = 0u;
+layout(constant_id = 6) const uint kRank = 0u;
+layout(constant_id = 7) const uint kOneBlock = 0u;
+
+#include "strided.glsl"
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -21,7 +26,7 @@ READ_SLOT(2)
 READ_SLOT(3)
 WRITE_SLOT(4)
 
-uint BlockOf(uint e) { return StridedOffsets(e, 1u, P(1)).x; }
+uint BlockOf(uint e) { return kOneBlock != 0u ? 0u : StridedOffsets(e, 1u, P(1)).x; }
 
 float DecodeFloat(uvec2 raw, uint type) {
   return type == kFloat16 ? HalfToFloat(raw.x) : uintBitsToFloat(raw.x);

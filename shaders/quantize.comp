@@ -1,15 +1,16 @@
 // clamp(roundEven(operand / scale) + zero point) to the result's type, in blocks (blocks.glsl). NaN
 // gives the zero point.
 //
-// Specialisation constant 5: whether every sixteen elements from a multiple of 16 on lie in one block
+// Specialisation constant 5: 16 where every sixteen elements from a multiple of 16 on lie in one block
 // and become a narrow type: an invocation then computes sixteen from one load of scale and zero point.
+// Else 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
 #include "blocks.glsl"
 #include "fours.glsl"
 
-layout(constant_id = 5) const uint kBySixteen = 0u;
+layout(constant_id = 5) const uint kGroup = 0u;
 
 DECLARE_LOAD_FOURS(1)
 
@@ -64,7 +65,7 @@ void ComputeSixteen(uint unit) {
 }
 
 void main() {
-  if (kBySixteen != 0u) {
+  if (kGroup != 0u) {
     GRID_STRIDE_LOOP(unit, P(0) / 16u) { ComputeSixteen(unit); }
   } else {
     STORE_ELEMENTS(4, kResultType, P(0), ComputeElement);

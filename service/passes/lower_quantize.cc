@@ -42,8 +42,13 @@ std::vector<StridedDimension> BlockDimensions(const Shape& shape, Shape scale) {
   return Coalesce(dimensions);
 }
 
+bool HasOneBlock(const std::vector<StridedDimension>& dimensions) {
+  return dimensions.size() == 1 && dimensions[0].strides[0] == 0;
+}
+
+// Of which an invocation computes `group` elements at once; 0: one.
 LoweredCall MakeCall(ShaderId shader, const Node& node, const LoweringBuilder& builder,
-                     const std::vector<StridedDimension>& dimensions) {
+                     const std::vector<StridedDimension>& dimensions, uint32_t group) {
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   LoweredCall call;
   call.shader = shader;
@@ -58,7 +63,9 @@ LoweredCall MakeCall(ShaderId shader, const Node& node, const LoweringBuilder& b
   call.specialization.push_back(static_cast<uint32_t>(result.data_type()));
   call.buffers.push_back({node.results[0], true});
   call.cost += result.byte_length();
-  call.invocations = StoreUnits(result);
+  call.specialization.insert(call.specialization.end(),
+                             {group, RankConstant(dimensions), HasOneBlock(dimensions)});
+  call.invocations = group != 0 ? result.element_count() / group : StoreUnits(result);
   return call;
 }
 
@@ -68,11 +75,8 @@ Status LowerDequantizeLinear(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
   std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
-  LoweredCall call = MakeCall(ShaderId::kDequantize, node, builder, dimensions);
   const uint32_t group = DequantizedGroup(input.data_type(), dimensions.back());
-  call.specialization.push_back(group);
-  if (group != 0) call.invocations = input.element_count() / group;
-  builder.AddCall(std::move(call));
+  builder.AddCall(MakeCall(ShaderId::kDequantize, node, builder, dimensions, group));
   return {};
 }
 
@@ -80,12 +84,10 @@ Status LowerQuantizeLinear(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
   std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
-  LoweredCall call = MakeCall(ShaderId::kQuantize, node, builder, dimensions);
   const bool by_group = HasGroups(builder.descriptor(node.results[0]).data_type(),
                                   dimensions.back(), kQuantizedGroup);
-  call.specialization.push_back(by_group);
-  if (by_group) call.invocations = input.element_count() / kQuantizedGroup;
-  builder.AddCall(std::move(call));
+  builder.AddCall(
+      MakeCall(ShaderId::kQuantize, node, builder, dimensions, by_group ? kQuantizedGroup : 0));
   return {};
 }
 
