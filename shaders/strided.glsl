@@ -52,6 +52,7 @@ const uint kAccessQuad = 1u;     // They are a quad of the operand.
 const uint kAccessOne = 2u;      // They are one element.
 const uint kAccessQuads = 3u;    // They are quads of the operand, whose elements are wider. Kernels that
                                  // do not know it take it for strided.
+const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last element first.
 
 // What elements of a quad need to find their operands.
 struct QuadOffsets {
@@ -73,12 +74,15 @@ uvec4 OffsetsInQuad(QuadOffsets quad, uint e, bool in_rows, uint first, uint ran
 // What the operand in `slot` has for all elements of a quad whose first is at `offset`, and from that
 // the raw bits of element k, which is at `own_offset`.
 #define PREPARE_OPERAND(slot, type, access, offset)                                    \
-  ((access) == kAccessQuad  ? LOAD_QUAD(slot, (offset) >> Log2PerQuad(type))           \
+  ((access) == kAccessQuad || (access) == kAccessBackwards                             \
+       ? LOAD_QUAD(slot, (offset) >> Log2PerQuad(type))                                \
    : (access) == kAccessOne ? uvec4(LOAD_RAW(slot, type, offset), 0u, 0u)              \
                             : uvec4(0u))
 #define OPERAND_ELEMENT(slot, type, access, prepared, k, own_offset)                   \
   ((access) == kAccessQuad  ? ElementOfQuad(prepared, type, k)                         \
    : (access) == kAccessOne ? (prepared).xy                                            \
-                            : LOAD_RAW(slot, type, own_offset))
+   : (access) == kAccessBackwards                                                      \
+       ? ElementOfQuad(prepared, type, (1u << Log2PerQuad(type)) - 1u - (k))           \
+       : LOAD_RAW(slot, type, own_offset))
 
 #endif  // WEBNND_SHADERS_STRIDED_GLSL_

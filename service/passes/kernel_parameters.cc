@@ -136,13 +136,17 @@ bool QuadsLieInRows(std::span<const StridedDimension> dimensions, uint32_t per_q
 QuadAccess AccessByQuads(std::span<const StridedDimension> dimensions, uint32_t per_quad,
                          size_t operand, uint32_t offset) {
   if (!QuadsLieInRows(dimensions, per_quad)) return QuadAccess::kStrided;
-  if (dimensions.back().strides[operand] == 0) return QuadAccess::kOne;
-  bool aligned = dimensions.back().strides[operand] == 1 && offset % per_quad == 0;
+  const uint32_t stride = dimensions.back().strides[operand];
+  if (stride == 0) return QuadAccess::kOne;
+  const bool backwards = stride == 0u - 1;
+  // Backwards, its first element is a quad's last.
+  bool aligned = (stride == 1 || backwards) && (offset + backwards) % per_quad == 0;
   for (const StridedDimension& dimension : dimensions.first(dimensions.size() - 1)) {
     // Strides are modulo 2^32, of which a quad is a divisor.
     aligned = aligned && dimension.strides[operand] % per_quad == 0;
   }
-  return aligned ? QuadAccess::kQuad : QuadAccess::kStrided;
+  if (!aligned) return QuadAccess::kStrided;
+  return backwards ? QuadAccess::kBackwards : QuadAccess::kQuad;
 }
 
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor) {

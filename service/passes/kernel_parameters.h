@@ -80,7 +80,7 @@ uint32_t RankConstant(std::span<const StridedDimension> dimensions);
 
 // How a kernel reads an operand for the elements of a quad (four words) of its result: the values
 // of kAccess... in shaders/strided.glsl.
-enum class QuadAccess : uint32_t { kStrided, kQuad, kOne, kQuads };
+enum class QuadAccess : uint32_t { kStrided, kQuad, kOne, kQuads, kBackwards };
 // Elements of a quad.
 uint32_t PerQuad(webidl::OperandDataType type);
 // Whether the elements of every quad of a packed result with these dimensions lie in one row of the

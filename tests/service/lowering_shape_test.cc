@@ -403,7 +403,7 @@ TEST(Expand, OnesAndMissingDimensions_Repeat) {
 TEST(Reverse, ChosenAxes_RunBackwards) {
   const std::optional<std::vector<uint32_t>> cases[] = {std::nullopt, {{}}, {{0}}, {{2}}, {{1, 2}}};
   for (OperandDataType type : kByteTypes) {
-    for (uint32_t last : {3u, 8u}) {
+    for (uint32_t last : {3u, 8u, 96u}) {
       for (const auto& axes : cases) {
         HostTensor operand = Pattern(type, {2, 3, last});
         HostTensor result =
