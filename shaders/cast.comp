@@ -77,7 +77,30 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
              kOperandType));
 }
 
+#if COMPUTE == COMPUTE_FLOAT
+// From one quad each, so that neighbours load what lies beside each other.
+void StoreFourHalves(uint four, uint count) {
+  const uvec4 quad = LOAD_QUAD(1, four);
+  uint halves[4];
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+    halves[k] = 4u * four + k < count ? Convert(uintBitsToFloat(quad[k])).x : 0u;
+  }
+  const uvec2 pair = uvec2(halves[0] | (halves[1] << 16), halves[2] | (halves[3] << 16));
+  const uint words = (count + 1u) >> 1;
+  const bool whole = 2u * four + 2u <= words;
+  if (whole) STORE_PAIR(2, four, pair);
+  for (uint word = whole ? words : 2u * four; word < words; ++word) STORE_WORD(2, word, pair.x);
+}
+#endif
+
 void main() {
+#if COMPUTE == COMPUTE_FLOAT
+  if (kOperandType == kFloat32 && kResultType == kFloat16) {
+    const uint count = P(0);
+    GRID_STRIDE_LOOP(four, (count + 3u) >> 2) StoreFourHalves(four, count);
+    return;
+  }
+#endif
   if (BitsLog2(kOperandType) > BitsLog2(kResultType) && BitsLog2(kResultType) > 2u) {
     STORE_QUADS_IN_LOOP([[unroll]], 2, kResultType, P(0), Operands, Prepare, ComputeElement)
   } else {
