@@ -24,16 +24,26 @@ struct DepthwiseBlock {
   uint32_t rows = 1;
   uint32_t steps_max = 1;
   bool goes_down = false;
+  bool is_flat = false;  // Quads of the result, whatever rows they are in.
 };
 
 // Of kernels that go along rows, or down: few enough for many invocations, and for none to loop too
 // long.
 constexpr uint32_t kStepsMax = 64;
 
+// Whether the result is as large as the image, both ways, and consists of whole quads.
+bool LiesAsTheImage(const Convolution& convolution, uint64_t results) {
+  constexpr uint32_t kColumnsMin = 4;  // A quad is in two rows at most.
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  return width.input == width.output && height.input == height.output &&
+         width.input >= kColumnsMin && results % 4 == 0;
+}
+
 // Where in a four a window's first column lies whose result is the first of four.
 uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 
-DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution) {
+DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t results) {
   constexpr DepthwiseBlock kOther = {ShaderId::kDepthwiseConv2d};
   const Axis& height = convolution.height;
   const Axis& width = convolution.width;
@@ -56,6 +66,10 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution) {
   if (taps == 3 && width.input % 4 == 0 && width.output % 4 == 0) {
     if (by_one) return {ShaderId::kDepthwiseColumns3, kStepsMax, 1, /*goes_down=*/true};
     return {ShaderId::kDepthwiseRows3Step2, 4, kStepsMax};
+  }
+  if (by_one && LiesAsTheImage(convolution, results)) {
+    return {.shader = taps == 5 ? ShaderId::kDepthwiseFlat5 : ShaderId::kDepthwiseFlat3,
+            .is_flat = true};
   }
   if (taps == 5) {
     return {by_one ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock5Step2, 7};
@@ -89,17 +103,18 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   }
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  DepthwiseBlock block = FindDepthwiseBlock(convolution);
+  DepthwiseBlock block = FindDepthwiseBlock(convolution, result.element_count());
   if (block.goes_down) {  // Units of one size, but for the last one.
     block.rows = DivideRoundingUp(output.row, DivideRoundingUp(output.row, block.rows));
   }
   // Units down the image and across, and steps of one of those.
   const uint32_t down = DivideRoundingUp<uint32_t>(output.row, block.rows);
   const uint32_t steps = channels_last ? output.column : fours;
-  const uint32_t across = DivideRoundingUp(steps, block.steps_max);
+  const uint32_t across = block.is_flat ? output.column : DivideRoundingUp(steps, block.steps_max);
   const uint32_t unit_steps = DivideRoundingUp(steps, across);
-  const uint64_t units =
-      uint64_t{output.batch} * down * across * (channels_last ? fours : output.channel);
+  const uint64_t units = block.is_flat ? result.element_count() / 4
+                                       : uint64_t{output.batch} * down * across *
+                                             (channels_last ? fours : output.channel);
 
   const uint32_t taps_of_row = convolution.width.window;
   const bool taps_together = convolution.filter_column == 1 &&
@@ -112,13 +127,14 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          channels_last,
                          has_bias,
-                         line % 4 == 0,
+                         line % 4 == 0 || block.is_flat,
                          channels_last ? convolution.filter_group == 1 : taps_together,
                          residual != kNoValue,
                          ActivationConstant(activation)};
   if (block.goes_down || (!channels_last && block.steps_max > 1)) {
     call.specialization.push_back(LeadOf(convolution.width));
   }
+  if (block.is_flat) call.specialization.push_back(line * output.row % 4 != 0);
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
   const uint64_t bands = uint64_t{output.batch} * down * output.channel;

@@ -239,6 +239,27 @@ TEST(LowerConv2d, DepthwiseByBlocks_MatchReference) {
                   {2, 1, 3, 3}, true, 2);
 }
 
+// Results as large as images, in rows that are no whole fours: with quads in two rows, and in two
+// channels or two images, from each place of the window.
+TEST(LowerConv2d, DepthwiseAsLargeAsTheImage_MatchesReference) {
+  for (uint32_t turn = 0; turn < 24; ++turn) {
+    if (!IsThorough() && turn % 3 != 1) continue;
+    const uint32_t window = turn % 2 == 0 ? 3 : 5;
+    const uint32_t above = turn % window;
+    const uint32_t before = turn / 2 % window;
+    Conv2dAttributes attributes{
+        .padding = List{above, window - 1 - above, before, window - 1 - before},
+        .groups = turn % 4 < 2 ? 4u : 6u,
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4)};
+    const Shape images[] = {{2, attributes.groups, 14, 14},
+                            {2, attributes.groups, 7, 7},
+                            {2, attributes.groups, 1, 5},
+                            {2, attributes.groups, 3, 6}};
+    ExpectConvolves(attributes, turn % 5 == 4 ? kHalf : kFloat, images[turn % 4],
+                    {attributes.groups, 1, window, window}, turn % 3 == 0, 400 + turn);
+  }
+}
+
 // Kernels that go along rows, or down: from each place in a four, with rows that are left over; in
 // lines that are no multiple of four, which other kernels take; in lines that more than one
 // subgroup shares; and with more than one unit across, or down.

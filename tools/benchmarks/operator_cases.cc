@@ -138,6 +138,8 @@ void AddMultiplyAdds(Cases& cases) {
     cases.push_back(Conv2d({"conv2d 1x1 512->512 at 14", 512, 512, 14, 1, 1, false, nhwc}));
     cases.push_back(Conv2d({"conv2d depthwise 3x3 128 at 56", 128, 128, 56, 3, 1, true, nhwc}));
   }
+  cases.push_back(Conv2d({"conv2d depthwise 3x3 512 at 14", 512, 512, 14, 3, 1, true}));
+  cases.push_back(Conv2d({"conv2d depthwise 3x3 960 at 7", 960, 960, 7, 3, 1, true}));
   cases.push_back(Conv2d({"conv2d 3x3 64->64 at 56", 64, 64, 56, 3, 1, false, false, kFloat16}));
   cases.push_back(Conv2d({"conv2d 3x3/2 3->32 at 224", 3, 32, 224, 3, 2}));
   cases.push_back(Conv2d({"conv2d 3x3/2 3->32 at 224", 3, 32, 224, 3, 2, false, true}));
