@@ -8,9 +8,10 @@
 // whether windows are so narrow that a plain loop does, 5 and 6 the taps of the window both ways where
 // they are few (else 0), 7 whether quads of the result lie in rows. 8: not 0 where windows step so far
 // across, are not dilated there, and columns of the image lie in quads of 32-bit elements; 9 is then
-// where in a quad the first of four windows begins, 10 whether all windows lie within the image, and 11
-// whether columns of the result lie in quads, too. Units are fours of columns then, and dimensions
-// theirs (x: row, y: offset of the input, z: column, w: offset of the result).
+// where in a quad the first window of a unit begins, 10 whether all windows lie within the image, 11 the
+// columns of the result that a unit has, 12 whether all units have as many, and 13 whether workgroups
+// take whole rows of units, parameter 0 counts those, and 1.w the units of one. Dimensions are those of
+// units, or of such rows, then (x: row, y: offset of the input, z: column, w: offset of the result).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -25,7 +26,9 @@ layout(constant_id = 7) const uint kInRows = 0u;
 layout(constant_id = 8) const uint kStep = 0u;
 layout(constant_id = 9) const uint kLead = 0u;
 layout(constant_id = 10) const uint kAllInside = 0u;
-layout(constant_id = 11) const uint kStoresQuads = 0u;
+layout(constant_id = 11) const uint kColumns = 4u;
+layout(constant_id = 12) const uint kAllWhole = 0u;
+layout(constant_id = 13) const uint kByRows = 0u;
 #define STRIDED_RANK kRank
 
 #include "arithmetic.glsl"
@@ -134,13 +137,13 @@ uvec2 ComputeOfFewTaps(QuadOffsets quad, uint e, uint k) {
   return Encode(Finish(total, counts), kType);
 }
 
-// What four windows side by side cover, from the quad on in which the first one begins.
+// What the windows of a unit, side by side, cover, from the quad on in which the first one begins.
 const uint kLineQuadsMax = 8u;  // As lower_pool.cc has it.
-const uint kLineQuads = (kLead + 3u * kStep + kColumnTaps + 3u) / 4u;
+const uint kLineQuads = (kLead + (kColumns - 1u) * kStep + kColumnTaps + 3u) / 4u;
 
-// Four columns of the result: their windows share what they load.
-void ComputeFour(uint unit) {
-  uvec4 place = StridedOffsets(unit, kDimensions, P(1));
+// Four columns of the result, or two: their windows share what they load. Of two whose windows step by
+// two, neighbours load quads that lie beside each other.
+void ComputeColumns(uvec4 place) {
   uint top = WindowStart(kHeight, place.x);
   uint left = WindowStart(kWidth, place.z);  // Wraps before the image.
   int first_quad = int(left - kLead) >> 2;
@@ -159,7 +162,7 @@ void ComputeFour(uint unit) {
       uvec4 four = LOAD_QUAD(1, line + uint(clamp(first_quad + int(q), 0, last_quad)));
       [[unroll]] for (uint i = 0u; i < 4u; ++i) elements[4u * q + i] = four[i];
     }
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    [[unroll]] for (uint i = 0u; i < kColumns; ++i) {
       VALUE part = identity;
       [[unroll]] for (uint kx = 0u; kx < kColumnTaps; ++kx) {
         VALUE tap = Decode(uvec2(elements[kLead + i * kStep + kx], 0u), kType);
@@ -169,13 +172,13 @@ void ComputeFour(uint unit) {
           const bool inside = row_inside && column_inside;
           mapped = inside ? mapped : identity;
         }
-        part = Combine(part, mapped);
+        part = kx == 0u ? mapped : Combine(part, mapped);
       }
-      totals[i] = Combine(totals[i], part);
+      totals[i] = ky == 0u ? part : Combine(totals[i], part);
     }
   }
   uvec4 result;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+  [[unroll]] for (uint i = 0u; i < kColumns; ++i) {
     uvec2 counts = uvec2(kRowTaps, kColumnTaps);
     if (kAllInside == 0u) {
       counts = uvec2(row_count, 0u);
@@ -185,19 +188,38 @@ void ComputeFour(uint unit) {
     }
     result[i] = Encode(Finish(totals[i], counts), kType).x;
   }
-  if (kStoresQuads != 0u) {
+  if (kAllWhole != 0u && kColumns == 4u) {
     STORE_QUAD(2, place.w >> 2, result)
     return;
   }
+  if (kAllWhole != 0u) {
+    STORE_PAIR(2, place.w >> 1, result.xy);
+    return;
+  }
   uint count = P4(1).x - place.z;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+  [[unroll]] for (uint i = 0u; i < kColumns; ++i) {
     if (i < count) STORE_WORD(2, place.w + i, result[i]);
+  }
+}
+
+// Finding the place of each unit takes as long as all else.
+void ComputeRows() {
+  const uint units = P4(1).w;
+  WORKGROUP_STRIDE_LOOP(row, P(0)) {
+    const uvec4 place = StridedOffsets(row, kDimensions, P(1));
+    for (uint unit = gl_LocalInvocationID.x; unit < units; unit += gl_WorkGroupSize.x) {
+      ComputeColumns(place + uvec4(0u, 0u, kColumns * unit, kColumns * unit));
+    }
   }
 }
 
 void main() {
   if (kStep != 0u) {
-    GRID_STRIDE_LOOP(unit, P(0)) { ComputeFour(unit); }
+    if (kByRows != 0u) {
+      ComputeRows();
+      return;
+    }
+    GRID_STRIDE_LOOP(unit, P(0)) ComputeColumns(StridedOffsets(unit, kDimensions, P(1)));
   } else if (kRowTaps != 0u) {
     STORE_QUADS(2, kType, P(0), QuadOffsets, Prepare, ComputeOfFewTaps);
   } else {

@@ -43,12 +43,14 @@ Status LowerGlobalPool(const Node& node, InputOperandLayout layout, LoweringBuil
   return LowerReduce(reduction, builder);
 }
 
-// Specialisation constants 8 to 11 of pool2d.comp.
-struct FoursOfWindows {
+// Specialisation constants 8 to 13 of pool2d.comp.
+struct WindowsTogether {
   uint32_t step = 0;
   uint32_t lead = 0;
   uint32_t all_inside = 0;
-  uint32_t stores_quads = 0;
+  uint32_t columns = 4;  // Of the result, for a unit.
+  uint32_t all_whole = 0;
+  uint32_t by_rows = 0;
 };
 
 bool LieInside(const Axis& axis) {
@@ -56,17 +58,23 @@ bool LieInside(const Axis& axis) {
   return axis.padding == 0 && last + uint64_t{axis.window - 1} * axis.dilation < axis.input;
 }
 
-// For an image whose columns lie together; no step where windows are not taken by fours.
-FoursOfWindows FindFoursOfWindows(webidl::OperandDataType type, const Axis& height,
-                                  const Axis& width) {
+// For an image whose columns lie together; no step where windows are taken one by one.
+WindowsTogether FindWindowsTogether(webidl::OperandDataType type, const Axis& height,
+                                    const Axis& width) {
   constexpr uint64_t kLineQuadsMax = 8;
+  constexpr uint32_t kRowUnitsMin = 16;
   const uint32_t lead = (4 - width.padding % 4) % 4;
   const uint64_t line = lead + 3 * uint64_t{width.stride} + width.window;
   if (PerQuad(type) != 4 || width.dilation != 1 || width.input % 4 != 0 ||
       line > 4 * kLineQuadsMax) {
     return {};
   }
-  return {width.stride, lead, LieInside(height) && LieInside(width), width.output % 4 == 0};
+  // So that neighbours begin one quad apart.
+  const uint32_t unit = width.stride == 2 ? 2 : 4;
+  const uint32_t units = DivideRoundingUp(width.output, unit);
+  const bool by_rows = units >= kRowUnitsMin && units <= kInvocationIterationsMax;
+  return {width.stride, lead, LieInside(height) && LieInside(width), unit, width.output % unit == 0,
+          by_rows};
 }
 
 PoolOperation PoolOperationOf(OperatorKind kind) {
@@ -125,18 +133,21 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   const uint64_t taps = uint64_t{height.window} * width.window;
   const bool few_taps = taps <= kConstantTapsMax;
   const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
-  const FoursOfWindows fours =
-      few_taps && is_nchw ? FindFoursOfWindows(input.data_type(), height, width) : FoursOfWindows();
+  const WindowsTogether together = few_taps && is_nchw
+                                       ? FindWindowsTogether(input.data_type(), height, width)
+                                       : WindowsTogether();
   Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
   Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
   StridedDimension batch{output.batch, {0, strides.batch, 0, result_strides.batch}};
   StridedDimension channel{output.channel, {0, strides.channel, 0, result_strides.channel}};
   StridedDimension pixel{output.row * output.column, {1, 0}};
   StridedDimension row{output.row, {1, 0, 0, result_strides.row}};
-  StridedDimension four{DivideRoundingUp<uint32_t>(output.column, 4), {0, 0, 4, 4}};
-  auto dimensions = fours.step != 0 ? Coalesce(std::array{batch, channel, row, four})
-                    : is_nchw       ? Coalesce(std::array{batch, channel, pixel})
-                                    : Coalesce(std::array{batch, pixel, channel});
+  StridedDimension unit{DivideRoundingUp<uint32_t>(output.column, together.columns),
+                        {0, 0, together.columns, together.columns}};
+  auto dimensions = together.by_rows != 0 ? Coalesce(std::array{batch, channel, row})
+                    : together.step != 0  ? Coalesce(std::array{batch, channel, row, unit})
+                    : is_nchw             ? Coalesce(std::array{batch, channel, pixel})
+                                          : Coalesce(std::array{batch, pixel, channel});
   LoweredCall call;
   call.shader = PoolShader(input.data_type());
   call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
@@ -146,15 +157,22 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   call.specialization.push_back(few_taps ? width.window : 0);
   call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
   call.specialization.insert(call.specialization.end(),
-                             {fours.step, fours.lead, fours.all_inside, fours.stores_quads});
+                             {together.step, together.lead, together.all_inside, together.columns,
+                              together.all_whole, together.by_rows});
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {fours.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
+  call.parameters = {together.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
                      static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
-  AppendDivisor(output.column, call.parameters);
+  AppendDivisor(output.column, call.parameters, unit.size);
   AppendAxis(height, call.parameters);
   AppendAxis(width, call.parameters);
   AppendDimensions(dimensions, call.parameters);
-  call.invocations = fours.step != 0 ? call.parameters[0] : few_taps ? StoreQuads(result) : units;
+  if (together.by_rows != 0) {
+    call.workgroups = call.parameters[0];
+  } else {
+    call.invocations = together.step != 0 ? call.parameters[0]
+                       : few_taps         ? StoreQuads(result)
+                                          : units;
+  }
   call.cost = elements * std::max({loops, rows * columns, taps});
   builder.AddCall(std::move(call));
   return {};
