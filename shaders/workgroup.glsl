@@ -60,9 +60,13 @@ int64_t ValueOf(int64_t value, uint lane) { return int64_t(ValueOf(uint64_t(valu
   type name(type value) {                                                                \
     const uint size = gl_WorkGroupSize.x;                                                \
     if (size == kSubgroupSize && size <= 16u) {                                        \
-      type folded = ValueOf(value, 0u);                                                  \
-      for (uint i = 1u; i < size; ++i) folded = COMBINE(folded, ValueOf(value, i));      \
-      return folded;                                                                     \
+      type even = ValueOf(value, 0u);                                                    \
+      type odd = ValueOf(value, 1u);                                                     \
+      for (uint i = 2u; i < size; i += 2u) {                                             \
+        even = COMBINE(even, ValueOf(value, i));                                         \
+        odd = COMBINE(odd, ValueOf(value, i + 1u));                                      \
+      }                                                                                  \
+      return COMBINE(even, odd);                                                         \
     }                                                                                    \
     const uint lane = gl_LocalInvocationID.x;                                            \
     name##Shared[lane] = value;                                                          \
