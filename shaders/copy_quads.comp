@@ -33,6 +33,9 @@ struct Source {
 };
 
 uvec2 ElementOfSource(Source source, uint e, uint k) {
+  if (kAccess == kAccessBackwards) {
+    return ElementOfQuad(source.quad, kType, (1u << Log2PerQuad(kType)) - 1u - k);
+  }
   uint offset = OffsetsInQuad(source.places, e, kInRows != 0u, 3u, P(1)).x + P(2);
   return OPERAND_ELEMENT(1, kType, kAccess, source.quad, k, offset);
 }
@@ -70,7 +73,8 @@ void main() {
     uint first = i << Log2PerQuad(kType);
     Source source;
     source.places = OffsetsOfQuad(first, 3u, P(1));
-    source.quad = PREPARE_OPERAND(1, kType, kAccess, source.places.offsets.x + P(2));
+    const uint access = kAccess == kAccessBackwards ? kAccessQuad : kAccess;
+    source.quad = PREPARE_OPERAND(1, kType, access, source.places.offsets.x + P(2));
     uvec4 bits;
     COMPUTE_QUAD(bits, kType, first, count, source, ElementOfSource)
     // Only the last quad may be short, and only where there is one run.

@@ -6,7 +6,8 @@
 //
 // A module may define STRIDED_RANK as a specialisation constant (RankConstant of
 // service/passes/kernel_parameters.h): how many dimensions there are, so that sizes and strides are
-// uniform loads and one dimension needs no division. Where it is 0, `rank` counts.
+// uniform loads and one dimension needs no division. Where it is 0, `rank` counts. At most 4, or 6 where
+// a module says so (STRIDED_UNROLLED_MAX): drivers keep what is never reached.
 #ifndef WEBNND_SHADERS_STRIDED_GLSL_
 #define WEBNND_SHADERS_STRIDED_GLSL_
 
@@ -14,6 +15,9 @@
 
 #ifndef STRIDED_RANK
 #define STRIDED_RANK 0u
+#endif
+#ifndef STRIDED_UNROLLED_MAX
+#define STRIDED_UNROLLED_MAX 4
 #endif
 
 // `constant_rank` is as STRIDED_RANK.
@@ -30,8 +34,10 @@ uvec4 StridedOffsetsOfRank(uint index, uint first, uint constant_rank, uint rank
   if (constant_rank == 0u) {
     for (uint d = rank - 1u; d > 0u; --d) STRIDED_STEP(d)
   } else {
+#if STRIDED_UNROLLED_MAX > 4
     if (constant_rank > 5u) STRIDED_STEP(5u)
     if (constant_rank > 4u) STRIDED_STEP(4u)
+#endif
     if (constant_rank > 3u) STRIDED_STEP(3u)
     if (constant_rank > 2u) STRIDED_STEP(2u)
     if (constant_rank > 1u) STRIDED_STEP(1u)
@@ -52,7 +58,7 @@ const uint kAccessQuad = 1u;     // They are a quad of the operand.
 const uint kAccessOne = 2u;      // They are one element.
 const uint kAccessQuads = 3u;    // They are quads of the operand, whose elements are wider. Kernels that
                                  // do not know it take it for strided.
-const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last element first.
+const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last element first; the same.
 
 // What elements of a quad need to find their operands.
 struct QuadOffsets {
@@ -74,15 +80,12 @@ uvec4 OffsetsInQuad(QuadOffsets quad, uint e, bool in_rows, uint first, uint ran
 // What the operand in `slot` has for all elements of a quad whose first is at `offset`, and from that
 // the raw bits of element k, which is at `own_offset`.
 #define PREPARE_OPERAND(slot, type, access, offset)                                    \
-  ((access) == kAccessQuad || (access) == kAccessBackwards                             \
-       ? LOAD_QUAD(slot, (offset) >> Log2PerQuad(type))                                \
+  ((access) == kAccessQuad  ? LOAD_QUAD(slot, (offset) >> Log2PerQuad(type))           \
    : (access) == kAccessOne ? uvec4(LOAD_RAW(slot, type, offset), 0u, 0u)              \
                             : uvec4(0u))
 #define OPERAND_ELEMENT(slot, type, access, prepared, k, own_offset)                   \
   ((access) == kAccessQuad  ? ElementOfQuad(prepared, type, k)                         \
    : (access) == kAccessOne ? (prepared).xy                                            \
-   : (access) == kAccessBackwards                                                      \
-       ? ElementOfQuad(prepared, type, (1u << Log2PerQuad(type)) - 1u - (k))           \
-       : LOAD_RAW(slot, type, own_offset))
+                            : LOAD_RAW(slot, type, own_offset))
 
 #endif  // WEBNND_SHADERS_STRIDED_GLSL_

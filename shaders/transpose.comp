@@ -13,6 +13,7 @@
 layout(constant_id = 1) const uint kRank = 0u;
 layout(constant_id = 2) const uint kHalves = 0u;
 #define STRIDED_RANK kRank
+#define STRIDED_UNROLLED_MAX 6
 #include "strided.glsl"
 
 READ_SLOT(1)

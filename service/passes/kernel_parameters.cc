@@ -121,10 +121,8 @@ void AppendDimensions(std::span<const StridedDimension> dimensions,
   }
 }
 
-uint32_t RankConstant(std::span<const StridedDimension> dimensions) {
-  // What shaders/strided.glsl unrolls.
-  constexpr size_t kUnrolledRankMax = 6;
-  return dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0;
+uint32_t RankConstant(std::span<const StridedDimension> dimensions, size_t unrolled_max) {
+  return dimensions.size() <= unrolled_max ? static_cast<uint32_t>(dimensions.size()) : 0;
 }
 
 uint32_t PerQuad(webidl::OperandDataType type) { return 128 / webidl::BitsPerElement(type); }

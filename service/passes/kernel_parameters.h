@@ -75,8 +75,9 @@ uint64_t ElementsOf(std::span<const StridedDimension> dimensions);
 void AppendDimensions(std::span<const StridedDimension> dimensions,
                       std::vector<uint32_t>& parameters);
 
-// STRIDED_RANK of shaders/strided.glsl for these dimensions.
-uint32_t RankConstant(std::span<const StridedDimension> dimensions);
+// STRIDED_RANK of shaders/strided.glsl for these dimensions, of a module with that
+// STRIDED_UNROLLED_MAX.
+uint32_t RankConstant(std::span<const StridedDimension> dimensions, size_t unrolled_max = 4);
 
 // How a kernel reads an operand for the elements of a quad (four words) of its result: the values
 // of kAccess... in shaders/strided.glsl.

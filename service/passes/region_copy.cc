@@ -234,7 +234,8 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   blocks = Coalesce(blocks);
   const uint64_t count = ElementCount(copy) / (per_quad * per_quad);
   call.shader = shaders::ShaderId::kTranspose;
-  call.specialization = {RankConstant(blocks), per_quad == 8};
+  constexpr size_t kUnrolledMax = 6;
+  call.specialization = {RankConstant(blocks, kUnrolledMax), per_quad == 8};
   call.parameters = {NarrowCast<uint32_t>(count),
                      static_cast<uint32_t>(blocks.size()),
                      quads(rows.strides[0]),
