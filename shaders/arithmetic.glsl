@@ -8,9 +8,9 @@
 #if COMPUTE == COMPUTE_FLOAT
 
 bool IsNanValue(float x) { return IsNan(x); }
-// NaN wins, whichever operand it is: nothing is greater than it, or less.
-float Max(float a, float b) { return b > a || IsNan(b) ? b : a; }
-float Min(float a, float b) { return b < a || IsNan(b) ? b : a; }
+// NaN wins, whichever operand it is. Of comparisons compilers may assume that there is none.
+float Max(float a, float b) { return (b > a && !IsNan(a)) || IsNan(b) ? b : a; }
+float Min(float a, float b) { return (b < a && !IsNan(a)) || IsNan(b) ? b : a; }
 
 float Div(float a, float b) {
   // Devices that multiply by the reciprocal would flush that of a large divisor.

@@ -28,7 +28,7 @@ struct Parts {
   uint count;  // Of a row.
   uint fours;  // Of a part.
   uint halo;  // Invocations on either side of them.
-  uint log2_lanes;  // Lanes for a part: a power of two, so that runs of eight lanes have whole ones, or are in one.
+  uint log2_lanes;  // Lanes for a part: a power of two, so that runs of lanes have whole ones, or are in one.
 };
 
 // Where subgroups are surely as large, and whole. In smaller ones two invocations without a result would

@@ -1,7 +1,7 @@
 // Depthwise convolutions of images whose columns lie together, in rows of any length from four on,
 // with windows of TAPS by TAPS that move by one and are not dilated, and results as large as images.
-// Slots and specialisation constants are those of depthwise_conv2d.comp, but 8 whether quads of the
-// result may have elements of two channels.
+// Slots and specialisation constants are those of depthwise_conv2d.comp, but 4 is 1, for the result is
+// whole quads, and 8 whether these may have elements of two channels.
 //
 // An invocation computes a quad of the result, whatever rows its elements are in: what a line of
 // their windows needs lies as far from the quad for each of them, so that neighbours load what lies

@@ -62,7 +62,7 @@ uint StartOfWorkgroup(uint workgroup, uint count) {
 
 // Of fours that lie beside each other, of which each invocation takes `fours`: the first one of
 // invocation `i`. The others are `apart`, a power of two, from each other, so that neighbours have
-// those between: on llvmpipe, what 8 lanes load from behind each other is loaded as vectors.
+// those between: on llvmpipe, what lanes load from behind each other is loaded as vectors.
 uint FirstOfFours(uint i, uint fours, uint apart) {
   return i / apart * (apart * fours) + i % apart;
 }

@@ -39,7 +39,8 @@ Status KeepValues(TensorObject& constant, PayloadSource& data,
 // memory, data of another length, more rows than are transferred.
 Status WriteTensor(TensorObject& tensor, const PayloadSource& data);
 // Records the transfer of all elements, of which `on_end` is told, or of why there are none, on the
-// device's thread. Errors, of which it is not: as above, and more bytes than there is `room` for.
+// device's thread. Errors, of which it is not told: a tensor that holds nothing or is not readable,
+// no context, no memory, more rows than are transferred, more bytes than there is `room` for.
 Status ReadTensor(const TensorObject& tensor, uint64_t room, Timeline::ReadFunction on_end);
 
 }  // namespace webnnd::service
