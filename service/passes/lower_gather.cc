@@ -141,13 +141,15 @@ std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
 
 // log2 of the quads of a block, where gatherElements takes quads by blocks (gather_elements.comp),
 // else 0: where it would come back to a place in its input only after caches have let go of it.
+// Smaller inputs they keep whole, and blocks of fewer quads are read and written in too short runs.
 uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view) {
+  constexpr uint64_t kWholeBytesMax = uint64_t{16} << 20;
   constexpr uint64_t kKeptBytesMax = uint64_t{512} << 10;
-  constexpr uint64_t kQuadsMin = 8;
+  constexpr uint64_t kQuadsMin = 64;
   const uint32_t per_quad = PerQuad(input.data_type());
   const uint64_t row_quads = view.inner / per_quad;
   const uint64_t slab_bytes = input.byte_length() / view.outer();
-  if (slab_bytes <= 2 * kKeptBytesMax || view.inner % per_quad != 0 || row_quads < 2 * kQuadsMin) {
+  if (slab_bytes <= kWholeBytesMax || view.inner % per_quad != 0 || row_quads < 2 * kQuadsMin) {
     return 0;
   }
   return static_cast<uint32_t>(

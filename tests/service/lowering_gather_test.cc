@@ -153,10 +153,9 @@ TEST(GatherElements, EveryAxis_MatchesReference) {
 // So large that caches do not keep what indices come back to: by blocks, of which the last is
 // shorter.
 TEST(GatherElements, FromALargeInput_MatchesReference) {
-  const std::pair<OperandDataType, Shape> inputs[] = {{OperandDataType::kFloat32, {2, 300, 1000}},
-                                                      {OperandDataType::kFloat16, {600, 1000}},
-                                                      {OperandDataType::kInt64, {3, 150, 1000}},
-                                                      {OperandDataType::kUint8, {1200, 1008}}};
+  const std::pair<OperandDataType, Shape> inputs[] = {{OperandDataType::kFloat32, {2, 4200, 1000}},
+                                                      {OperandDataType::kFloat16, {4200, 2000}},
+                                                      {OperandDataType::kInt64, {2100, 1000}}};
   for (const auto& [type, shape] : inputs) {
     const auto axis = static_cast<uint32_t>(shape.size() - 2);
     const uint32_t size = shape[axis];
