@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -122,6 +123,8 @@ Status RunOperators(const Options& options) {
   INVALID_IF(cases.empty(), "no operator's name contains the filter ({})", options.filter);
 
   if (options.cpu_time) CountProcessorTime();
+  // Mesa's own cache does not know of changes to base/drivers_llvm.
+  if (options.in_process) setenv("MESA_SHADER_CACHE_DISABLE", "true", /*overwrite=*/0);
   MeasuredService service(options.in_process);
   webnn::ML ml(service.Connect());
   ASSIGN_OR_RETURN(std::shared_ptr<webnn::Context> context, ml.Wait(ml.CreateContext()));
