@@ -58,7 +58,8 @@ const uint kAccessQuad = 1u;     // They are a quad of the operand.
 const uint kAccessOne = 2u;      // They are one element.
 const uint kAccessQuads = 3u;    // They are quads of the operand, whose elements are wider. Kernels that
                                  // do not know it take it for strided.
-const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last element first; the same.
+const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last element first. Others than
+                                   // copy_quads.comp take it for strided.
 
 // What elements of a quad need to find their operands.
 struct QuadOffsets {

@@ -43,8 +43,8 @@ class LaneBuilder {
     const unsigned run = count == 1 ? 8 : 4;
     return lanes < run ? lanes : run;
   }
-  // Of <n x i32>: for each lane, whether it is that of the first of its run of lanes that `run`
-  // has, and `step` more for each lane between them.
+  // Of <n x i32>, in runs of `run` lanes: for each lane, whether it is that of the first of its
+  // run, and `step` more for each lane between them.
   LLVMValueRef Follow(LLVMValueRef numbers, unsigned run, unsigned step) const;
 
   // Of four vectors that have an element for each of 4, 8 or 16 lanes: the quads of the lanes, one

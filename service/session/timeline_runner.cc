@@ -293,8 +293,9 @@ void TimelineRunner::CreateConstant(std::shared_ptr<TensorObject> tensor,
           Status status = AllocateTensor(*tensor, quota_);
           // A tail shorter than a word is allocated and not written: other clients' bytes are
           // there.
-          if (status.ok() && tensor->descriptor.byte_length() % 4 != 0)
+          if (status.ok() && tensor->descriptor.byte_length() % 4 != 0) {
             status = ClearTensor(*tensor);
+          }
           if (status.ok()) status = KeepValues(*tensor, *shared_data, constant_values_);
           if (status.ok()) status = service::WriteTensor(*tensor, *shared_data);
           if (!status.ok()) error = std::move(status).error();

@@ -155,7 +155,8 @@ TEST(GatherElements, EveryAxis_MatchesReference) {
 TEST(GatherElements, FromALargeInput_MatchesReference) {
   const std::pair<OperandDataType, Shape> inputs[] = {{OperandDataType::kFloat32, {2, 4200, 1000}},
                                                       {OperandDataType::kFloat16, {4200, 2000}},
-                                                      {OperandDataType::kInt64, {2100, 1000}}};
+                                                      {OperandDataType::kInt64, {2100, 1000}},
+                                                      {OperandDataType::kUint8, {8200, 2064}}};
   for (const auto& [type, shape] : inputs) {
     const auto axis = static_cast<uint32_t>(shape.size() - 2);
     const uint32_t size = shape[axis];
