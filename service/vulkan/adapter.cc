@@ -26,11 +26,12 @@ DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
   DeviceProfile profile;
   const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (cpu) {
-    // One subgroup per workgroup, and few workgroups: each costs about a microsecond, while the
-    // driver's thread per core only needs enough of them to balance the load.
+    // One subgroup per workgroup, and few workgroups: each costs about a microsecond, and the driver
+    // deals them out to its threads, one per core, in equal parts beforehand: more than one each do
+    // not balance the load.
     uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
     profile.local_size = 8;  // Where the driver does not say.
-    profile.workgroups_max = 4 * threads;
+    profile.workgroups_max = threads;
     profile.invocation_cost_max = kCpuInvocationCostMax;
   } else {
     profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);

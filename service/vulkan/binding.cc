@@ -260,7 +260,10 @@ uint32_t BindingImpl::CountWorkgroups(const KernelCall& call) const {
                               : DivideRoundingUp<uint64_t>(call.invocations, profile.local_size);
   const uint64_t by_cost = DivideRoundingUp(call.cost / call.cost_per_turn,
                                             profile.invocation_cost_max * profile.local_size);
-  const uint64_t limit = std::max<uint64_t>(profile.workgroups_max, by_cost);
+  // A multiple, so that threads of a driver which deals them out beforehand get as many each.
+  const uint64_t limit =
+      profile.workgroups_max *
+      std::max<uint64_t>(1, DivideRoundingUp<uint64_t>(by_cost, profile.workgroups_max));
   return static_cast<uint32_t>(std::min({wanted, limit, device_max}));
 }
 
