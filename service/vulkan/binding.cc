@@ -142,28 +142,32 @@ Result<std::vector<std::shared_ptr<BufferImpl>>> BindingImpl::Adopt(
 
 Status BindingImpl::WriteSets() {
   sets_.resize(executable_->plan().calls.size());
+  std::vector<const KernelSetLayout*> layouts;
+  for (size_t call = 0; call < sets_.size(); ++call) {
+    layouts.push_back(executable_->pipeline(call).layout);
+  }
   ASSIGN_OR_RETURN(descriptor_pool_,
-                   executable_->device().pipelines().set_layout().AllocateSets(sets_));
+                   executable_->device().pipelines().layouts().AllocateSets(layouts, sets_));
   for (size_t call = 0; call < sets_.size(); ++call) TRY(WriteSet(call));
   return {};
 }
 
 Status BindingImpl::WriteSet(size_t call) {
-  const PipelineCache& pipelines = executable_->device().pipelines();
+  const KernelSetLayout& layout = *executable_->pipeline(call).layout;
   const std::vector<BufferRef>& buffers = executable_->plan().calls[call].buffers;
-  KernelDescriptors descriptors = pipelines.dummies();
+  KernelDescriptors descriptors = executable_->device().pipelines().dummies();
   descriptors.parameters = {parameters().handle(), parameters().offset(), kParameterBytesPerCall};
   for (size_t i = 0; i < buffers.size(); ++i) {
     // Vulkan knows no empty range; a kernel without elements does not touch it.
     if (buffers[i].bytes == 0) continue;
     // In storage as well: a kernel may declare as a result what a call only reads.
     descriptors.storage[i] = Describe(buffers[i]);
-    if (pipelines.set_layout().has_texels() && !buffers[i].written) {
+    if (layout.HasTexels(i) && !buffers[i].written) {
       ASSIGN_OR_RETURN(descriptors.texels[i], TexelView(buffers[i]));
     }
   }
   ++executable_->device().descriptor_updates;
-  pipelines.set_layout().Write(sets_[call], descriptors);
+  layout.Write(sets_[call], descriptors);
   return {};
 }
 
@@ -171,9 +175,8 @@ Result<VkBufferView> BindingImpl::TexelView(const BufferRef& buffer) {
   if (auto found = texel_views_.find(buffer); found != texel_views_.end()) {
     return found->second.get();
   }
-  ASSIGN_OR_RETURN(
-      UniqueBufferView view,
-      executable_->device().pipelines().set_layout().CreateTexelView(Describe(buffer)));
+  ASSIGN_OR_RETURN(UniqueBufferView view,
+                   executable_->device().pipelines().layouts().CreateTexelView(Describe(buffer)));
   return texel_views_.emplace(buffer, std::move(view)).first->second.get();
 }
 
@@ -227,7 +230,7 @@ Result<size_t> BindingImpl::RecordSegment(size_t slot, size_t first) {
     const uint32_t workgroups = CountWorkgroups(calls[call]);
     if (workgroups == 0 && !variable_) continue;
     if (std::exchange(barrier_due, false)) RecordKernelBarrier(segment.commands);
-    if (VkPipeline pipeline = executable_->pipeline(call); pipeline != bound) {
+    if (VkPipeline pipeline = executable_->pipeline(call).handle.get(); pipeline != bound) {
       vkCmdBindPipeline(segment.commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
       bound = pipeline;
     }
@@ -244,7 +247,7 @@ void BindingImpl::RecordCall(VkCommandBuffer commands, size_t slot, size_t call,
   const auto offset = static_cast<uint32_t>((variable_ ? slot * SlotBytes() : 0) +
                                             executable_->parameter_offset(call));
   vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                          executable_->device().pipelines().layout(), 0, 1, &sets_[call], 1,
+                          executable_->pipeline(call).layout->pipeline(), 0, 1, &sets_[call], 1,
                           &offset);
   if (!variable_) return vkCmdDispatch(commands, workgroups, 1, 1);
   vkCmdDispatchIndirect(commands, variable_parameters_->handle(),

@@ -126,7 +126,7 @@ Status ExecutableImpl::CheckBuffer(const BufferRef& buffer) const {
                          buffer.bytes, sizes[buffer.index]);
   }
   const VkPhysicalDeviceLimits& limits = device_->logical().adapter().limits;
-  const bool has_texels = device_->pipelines().set_layout().has_texels();
+  const bool has_texels = device_->pipelines().layouts().has_texels();
   const uint64_t texel_bytes_max = uint64_t{limits.maxTexelBufferElements} * kTexelBytes;
   if (buffer.bytes > limits.maxStorageBufferRange ||
       (has_texels && TexelViewBytes(buffer.bytes) > texel_bytes_max)) {

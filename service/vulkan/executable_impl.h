@@ -29,7 +29,7 @@ class ExecutableImpl : public Executable {
 
   DeviceImpl& device() const { return *device_; }
   const std::shared_ptr<DeviceImpl>& shared_device() const { return device_; }
-  VkPipeline pipeline(size_t call) const { return pipelines_[call]->handle.get(); }
+  const Pipeline& pipeline(size_t call) const { return *pipelines_[call]; }
   const BufferImpl& constant(uint32_t index) const { return *constants_[index]; }
   const BufferImpl* arena() const { return arena_.get(); }  // nullptr: the plan needs none.
   const BufferImpl& parameters() const { return *parameters_; }

@@ -1,4 +1,4 @@
-// KernelSetLayout: the descriptors through which every kernel sees its parameters and tensors.
+// KernelSetLayout: the descriptors through which kernels see their parameters and tensors.
 #ifndef WEBNND_SERVICE_VULKAN_KERNEL_SET_H_
 #define WEBNND_SERVICE_VULKAN_KERNEL_SET_H_
 
@@ -6,13 +6,15 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <span>
-#include <vector>
 
 #include "base/result.h"
 #include "service/plan/plan.h"
 #include "service/vulkan/handle.h"
 #include "service/vulkan/logical_device.h"
+#include "shaders/shader_id.h"
 
 namespace webnnd::service {
 
@@ -26,30 +28,59 @@ struct KernelDescriptors {
   std::array<VkBufferView, kBuffersPerCallMax> texels{};  // Only for shaders that read texels.
 };
 
-// One layout serves all pipelines of a device: binding 0 has the parameters, with a dynamic offset;
-// bindings 1 to kBuffersPerCallMax the slots as storage buffers; and those that follow, where
-// shaders read texels, the slots as uniform texel buffers.
+// Of shaders that declare the same bindings: 0 has the parameters, with a dynamic offset; 1 to
+// kBuffersPerCallMax are the slots as storage buffers, and those that follow the slots as uniform
+// texel buffers. No others: lavapipe goes through all bindings of a layout at each kernel call.
 class KernelSetLayout {
  public:
-  explicit KernelSetLayout(LogicalDevice& device) : device_(device), layout_(device.get()) {}
+  // Bit i: shaders declare binding i.
+  KernelSetLayout(LogicalDevice& device, uint64_t bindings)
+      : device_(device), bindings_(bindings | 1), set_(device.get()), pipeline_(device.get()) {}
 
   // Called once, before anything else.
   Status Initialize();
 
-  VkDescriptorSetLayout get() const { return layout_.get(); }
-  bool has_texels() const { return has_texels_; }
+  VkDescriptorSetLayout set() const { return set_.get(); }
+  VkPipelineLayout pipeline() const { return pipeline_.get(); }
+  // Whether shaders read slot `index` + 1 as texels.
+  bool HasTexels(size_t index) const { return Has(1 + kBuffersPerCallMax + index); }
+  // How many bindings are of a type.
+  uint32_t Count(VkDescriptorType type) const;
 
-  // `sets.size()` sets, and the pool that holds them.
-  Result<UniqueDescriptorPool> AllocateSets(std::span<VkDescriptorSet> sets) const;
   void Write(VkDescriptorSet set, const KernelDescriptors& descriptors) const;
+
+ private:
+  bool Has(size_t binding) const { return ((bindings_ >> binding) & 1) != 0; }
+  static VkDescriptorType TypeOf(uint32_t binding);
+
+  LogicalDevice& device_;
+  uint64_t bindings_;
+  UniqueDescriptorSetLayout set_;
+  UniquePipelineLayout pipeline_;
+};
+
+// Those of a device. Thread-safe.
+class KernelSetLayouts {
+ public:
+  explicit KernelSetLayouts(LogicalDevice& device) : device_(device) {}
+
+  // It lives as long as this.
+  Result<const KernelSetLayout*> Get(shaders::ShaderId shader);
+
+  // Whether any shader reads texels.
+  bool has_texels() const;
+
+  // Sets of these layouts, one each, and the pool that holds them.
+  Result<UniqueDescriptorPool> AllocateSets(std::span<const KernelSetLayout* const> layouts,
+                                            std::span<VkDescriptorSet> sets) const;
 
   // The view that reads `bytes` from a multiple of kBufferAlignment on.
   Result<UniqueBufferView> CreateTexelView(const VkDescriptorBufferInfo& buffer) const;
 
  private:
   LogicalDevice& device_;
-  UniqueDescriptorSetLayout layout_;
-  bool has_texels_ = false;
+  std::mutex mutex_;
+  std::map<uint64_t, KernelSetLayout> layouts_;  // By their bindings.
 };
 
 }  // namespace webnnd::service

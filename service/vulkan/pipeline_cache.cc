@@ -24,11 +24,7 @@ constexpr uint64_t kDummyBytes = 3 * kParameterBytesPerCall;
 }  // namespace
 
 PipelineCache::PipelineCache(LogicalDevice& device)
-    : device_(device),
-      set_layout_(device),
-      layout_(device.get()),
-      dummy_texels_(device.get()),
-      dummy_pool_(device.get()) {}
+    : device_(device), layouts_(device), dummy_texels_(device.get()) {}
 
 void PipelineCache::ReportWith(const DeviceOptions& options) {
   on_compiled_ = options.on_compiled;
@@ -36,23 +32,7 @@ void PipelineCache::ReportWith(const DeviceOptions& options) {
   before_compiling_ = options.before_compiling;
 }
 
-Status PipelineCache::Initialize(Memory& memory) {
-  TRY(set_layout_.Initialize());
-  TRY(CreateLayout());
-  TRY(CreateDummies(memory));
-  ASSIGN_OR_RETURN(dummy_pool_, set_layout_.AllocateSets({&dummy_set_, 1}));
-  set_layout_.Write(dummy_set_, dummies_);
-  return {};
-}
-
-Status PipelineCache::CreateLayout() {
-  VkDescriptorSetLayout set_layout = set_layout_.get();
-  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
-  info.setLayoutCount = 1;
-  info.pSetLayouts = &set_layout;
-  VK_TRY(device_.lost(), vkCreatePipelineLayout(device_.get(), &info, nullptr, layout_.out()));
-  return {};
-}
+Status PipelineCache::Initialize(Memory& memory) { return CreateDummies(memory); }
 
 Status PipelineCache::CreateDummies(Memory& memory) {
   ASSIGN_OR_RETURN(dummy_block_, memory.CreateBlock(MemoryKind::kParameters, kDummyBytes));
@@ -60,8 +40,8 @@ Status PipelineCache::CreateDummies(Memory& memory) {
   const VkBuffer buffer = dummy_block_->buffer.get();
   dummies_.parameters = {buffer, 0, kParameterBytesPerCall};
   dummies_.storage.fill({buffer, kParameterBytesPerCall, kParameterBytesPerCall});
-  if (set_layout_.has_texels()) {
-    ASSIGN_OR_RETURN(dummy_texels_, set_layout_.CreateTexelView(dummies_.storage[0]));
+  if (layouts_.has_texels()) {
+    ASSIGN_OR_RETURN(dummy_texels_, layouts_.CreateTexelView(dummies_.storage[0]));
     dummies_.texels.fill(dummy_texels_.get());
   }
   return {};
@@ -214,8 +194,9 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Create(const PipelineKey& key) 
   info.stage.module = module.get();
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &specialization;
-  info.layout = layout_.get();
-  auto pipeline = std::make_shared<Pipeline>(Pipeline{UniquePipeline(device_.get())});
+  ASSIGN_OR_RETURN(const KernelSetLayout* layout, layouts_.Get(key.shader));
+  info.layout = layout->pipeline();
+  auto pipeline = std::make_shared<Pipeline>(Pipeline{UniquePipeline(device_.get()), layout});
   VK_TRY(device_.lost(), vkCreateComputePipelines(device_.get(), VK_NULL_HANDLE, 1, &info, nullptr,
                                                   pipeline->handle.out()));
   return pipeline;
@@ -230,14 +211,18 @@ Status PipelineCache::Warm(const Pipeline& pipeline, uint32_t workgroups,
     std::memcpy(dummy_block_->mapped + kWarmParametersOffset, parameters.data(),
                 parameters.size_bytes());
   }
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  ASSIGN_OR_RETURN(UniqueDescriptorPool sets,
+                   layouts_.AllocateSets({&pipeline.layout, 1}, {&set, 1}));
+  pipeline.layout->Write(set, dummies_);
   ASSIGN_OR_RETURN(UniqueCommandPool pool,
                    CreateCommandPool(device_, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT));
   ASSIGN_OR_RETURN(VkCommandBuffer commands, AllocateCommandBuffer(device_, pool.get()));
   TRY(BeginCommandBuffer(device_, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT));
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
   for (uint32_t offset : {0u, kWarmParametersOffset}) {
-    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_.get(), 0, 1,
-                            &dummy_set_, 1, &offset);
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout->pipeline(),
+                            0, 1, &set, 1, &offset);
     vkCmdDispatch(commands, offset == 0 ? workgroups : 0, 1, 1);
   }
   VK_TRY(device_.lost(), vkEndCommandBuffer(commands));

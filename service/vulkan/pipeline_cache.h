@@ -35,6 +35,7 @@ struct PipelineKey {
 
 struct Pipeline {
   UniquePipeline handle;
+  const KernelSetLayout* layout;  // Of the cache.
 };
 
 // Thread-safe.
@@ -42,7 +43,7 @@ class PipelineCache {
  public:
   explicit PipelineCache(LogicalDevice& device);
 
-  // Makes what all pipelines share. Called once, before anything else.
+  // Makes what stands in for missing buffers. Called once, before anything else.
   Status Initialize(Memory& memory);
 
   // Whom to tell of kernels. Called before any is compiled.
@@ -68,13 +69,11 @@ class PipelineCache {
   // How many were compiled so far.
   uint64_t compiled_count() const { return compiled_count_.load(std::memory_order_relaxed); }
 
-  const KernelSetLayout& set_layout() const { return set_layout_; }
-  VkPipelineLayout layout() const { return layout_.get(); }
+  const KernelSetLayouts& layouts() const { return layouts_; }
   // What stands in for each buffer that is not there.
   const KernelDescriptors& dummies() const { return dummies_; }
 
  private:
-  Status CreateLayout();
   Status CreateDummies(Memory& memory);
   Result<std::shared_ptr<Pipeline>> Create(const PipelineKey& key);
   // Runs it with `workgroups` and all parameters zero, which kernels answer with no work, and with
@@ -99,13 +98,10 @@ class PipelineCache {
   };
 
   LogicalDevice& device_;
-  KernelSetLayout set_layout_;
-  UniquePipelineLayout layout_;
+  KernelSetLayouts layouts_;
   std::unique_ptr<MemoryBlock> dummy_block_;
   UniqueBufferView dummy_texels_;
   KernelDescriptors dummies_;
-  UniqueDescriptorPool dummy_pool_;
-  VkDescriptorSet dummy_set_ = VK_NULL_HANDLE;
   std::mutex warm_mutex_;  // One at a time has its parameters in the dummies.
 
   // As DeviceOptions has them.

@@ -1,9 +1,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -76,7 +78,7 @@ TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
   auto without = Device::Open(FirstUsableAdapter(options), options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ((*without)->impl().profile().variant, shaders::Variant::kStorageReads);
-  EXPECT_FALSE((*without)->impl().pipelines().set_layout().has_texels());
+  EXPECT_FALSE((*without)->impl().pipelines().layouts().has_texels());
   auto with = Device::Open((*without)->adapter().index, {});
   ASSERT_TRUE(with.ok());
   const bool llvmpipe = (*with)->adapter().name.find("llvmpipe") != std::string::npos;
@@ -219,7 +221,44 @@ TEST(Shaders, Capabilities_AreCoveredByRequiredFeatures) {
   }
 }
 
+// By the convention of tensor.glsl: parameters, and slots as storage buffers or as texels.
+TEST(Shaders, Bindings_AreParametersAndSlots) {
+  constexpr uint64_t kSlots = (uint64_t{1} << kBuffersPerCallMax) - 1;
+  constexpr uint64_t kStorage = kSlots << 1;
+  constexpr uint64_t kTexels = kSlots << (1 + kBuffersPerCallMax);
+  for (uint32_t i = 0; i < shaders::kShaderCount; ++i) {
+    const auto id = static_cast<shaders::ShaderId>(i);
+    const uint64_t storage = shaders::Bindings(id, shaders::Variant::kStorageReads);
+    const uint64_t texels = shaders::Bindings(id, shaders::Variant::kTexelReads);
+    EXPECT_EQ(storage & ~kStorage, 1u) << shaders::ShaderName(id);
+    EXPECT_EQ(texels & ~(kStorage | kTexels), 1u) << shaders::ShaderName(id);
+    EXPECT_NE(texels & kStorage, 0u) << shaders::ShaderName(id);
+    // Slots are the same, however they are read.
+    EXPECT_EQ(storage & kStorage, (texels & kStorage) | ((texels & kTexels) >> kBuffersPerCallMax))
+        << shaders::ShaderName(id);
+  }
+}
+
 class DeviceTest : public VulkanTest {};
+
+TEST_F(DeviceTest, Layouts_AreSharedByShadersOfTheSameBindings) {
+  KernelSetLayouts layouts(device_->impl().logical());
+  std::map<uint64_t, const KernelSetLayout*> made;
+  const shaders::Variant variant = device_->impl().profile().variant;
+  for (uint32_t i = 0; i < shaders::kShaderCount; ++i) {
+    const auto id = static_cast<shaders::ShaderId>(i);
+    auto layout = layouts.Get(id);
+    ASSERT_TRUE(layout.ok()) << layout.error().message();
+    const uint64_t bindings = shaders::Bindings(id, variant);
+    const auto [found, is_new] = made.try_emplace(bindings, *layout);
+    EXPECT_EQ(found->second, *layout) << shaders::ShaderName(id);
+    EXPECT_EQ((*layout)->Count(VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC) +
+                  (*layout)->Count(VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) +
+                  (*layout)->Count(VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER),
+              static_cast<uint32_t>(std::popcount(bindings)));
+  }
+  EXPECT_GT(made.size(), 1u);
+}
 
 TEST_F(DeviceTest, WarmUp_Succeeds) {
   Status warm = device_->WarmUp();
