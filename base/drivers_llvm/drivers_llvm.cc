@@ -31,6 +31,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/drivers_llvm/invariant_loads.h"
 #include "base/drivers_llvm/lane_fetches.h"
 #include "base/drivers_llvm/lane_stores.h"
 #include "base/drivers_llvm/llvm_functions.h"
@@ -174,6 +175,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     webnnd::LoopExits(llvm, module).Add();
     // Behind it, since the loops that it replaces are still there, for nobody.
     webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
+    webnnd::InvariantLoads(llvm, module).Mark();
   }
   void* error = run(module, passes, machine, options);
   if (error != nullptr) return error;

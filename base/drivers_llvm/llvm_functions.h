@@ -50,6 +50,8 @@ enum LlvmOpcode : int {
 };
 constexpr int kFloatType = 2;
 constexpr int kIntegerType = 8;
+constexpr int kStructType = 10;
+constexpr int kArrayType = 11;
 constexpr int kVectorType = 13;
 constexpr int kInternalLinkage = 8;
 constexpr int kEqual = 32;
@@ -180,6 +182,7 @@ constexpr int kSignedLessOrEqual = 41;
          LLVMValueRef(LLVMModuleRef, const char* name, LLVMTypeRef))                               \
   MEMBER(set_linkage, LLVMSetLinkage, void(LLVMValueRef, int linkage))                             \
   MEMBER(get_parameter, LLVMGetParam, LLVMValueRef(LLVMValueRef function, unsigned index))         \
+  MEMBER(get_first_parameter, LLVMGetFirstParam, LLVMValueRef(LLVMValueRef function))              \
   MEMBER(get_metadata_kind, LLVMGetMDKindIDInContext,                                              \
          unsigned(LLVMContextRef, const char* name, unsigned length))                              \
   MEMBER(metadata_string, LLVMMDStringInContext2,                                                  \
@@ -201,6 +204,8 @@ constexpr int kSignedLessOrEqual = 41;
   MEMBER(insert_block, LLVMInsertBasicBlockInContext,                                              \
          LLVMBasicBlockRef(LLVMContextRef, LLVMBasicBlockRef before, const char* name))            \
   MEMBER(get_struct_element, LLVMStructGetTypeAtIndex, LLVMTypeRef(LLVMTypeRef, unsigned index))   \
+  MEMBER(count_struct_elements, LLVMCountStructElementTypes, unsigned(LLVMTypeRef))                \
+  MEMBER(get_source_type, LLVMGetGEPSourceElementType, LLVMTypeRef(LLVMValueRef address))          \
   MEMBER(get_num_indices, LLVMGetNumIndices, unsigned(LLVMValueRef instruction))                   \
   MEMBER(get_indices, LLVMGetIndices, const unsigned*(LLVMValueRef instruction))                   \
   MEMBER(get_attribute_kind, LLVMGetEnumAttributeKindForName,                                      \

@@ -97,6 +97,46 @@ TEST(UniformLanes, LoadsOfOwnIndices_StayAsTheyAre) {
   EXPECT_EQ(CountOf(llvm.Optimize(cast, kPasses), " load i32"), 2);
 }
 
+// Two loads of a number of what parameter %p points to, with a store between them.
+std::string LoadsAroundStore(const std::string& type, const std::string& indices) {
+  const std::string number =
+      "  %a = getelementptr " + type + ", " + type + "* %p, " + indices + "\n";
+  return "define i32 @f(" + type + "* %p, i32 %n, i32* %to) {\n" + number + R"(
+  %x = load i32, i32* %a
+  store i32 7, i32* %to
+  %y = load i32, i32* %a
+  %z = mul i32 %x, %y
+  ret i32 %z
+}
+)";
+}
+
+TEST(InvariantLoads, NumbersOfTheContext_AreLoadedOnce) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string context = "{ [16 x { i32*, i32 }], [32 x { i32*, i32 }], i32 }";
+  for (const char* indices : {"i32 0, i32 2", "i32 0, i32 1, i32 3, i32 1"}) {
+    const std::string code = llvm.Optimize(LoadsAroundStore(context, indices), kPasses);
+    EXPECT_EQ(CountOf(code, " load i32"), 1) << code;
+  }
+}
+
+TEST(InvariantLoads, OtherNumbers_AreLoadedAgain) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::pair<std::string, std::string> others[] = {
+      // Of which element, only the kernel knows.
+      {"{ [16 x { i32*, i32 }], [32 x { i32*, i32 }], i32 }", "i32 0, i32 1, i32 %n, i32 1"},
+      // What a coroutine keeps.
+      {"{ i8*, [16 x i32], i32 }", "i32 0, i32 2"},
+      {"i32", "i32 2"},
+  };
+  for (const auto& [type, indices] : others) {
+    const std::string code = llvm.Optimize(LoadsAroundStore(type, indices), kPasses);
+    EXPECT_EQ(CountOf(code, " load i32"), 2) << code;
+  }
+}
+
 // A loop as llvmpipe makes them: `%left` of its lanes are done with it after a turn each. A turn
 // calls @work. `after` follows the loop.
 std::string Loop(const std::string& body, const std::string& after) {
