@@ -15,6 +15,12 @@ READ_SLOT(1)
 READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
 
+// Of abs and neg of float16, which change nothing but signs.
+bool ChangesSigns() {
+  return COMPUTE == COMPUTE_FLOAT && kOperandType == kFloat16 &&
+         (kOperation == kUnaryAbs || kOperation == kUnaryNeg);
+}
+
 struct Operands {
   uint first;
   uvec4 quad;
@@ -42,13 +48,16 @@ Operands Prepare(uint first) {
       Operands(first, PREPARE_ELEMENTS(1, kOperandType, kResultType, first), uvec4(0u));
   // No float16 is large.
   if (IsPeriodic(kOperation) && kOperandType == kFloat32) ReduceLargeArguments(operands);
+  if (ChangesSigns() && kOperation == kUnaryAbs) operands.quad &= 0x7fff7fffu;
+  if (ChangesSigns() && kOperation == kUnaryNeg) operands.quad ^= 0x80008000u;
   return operands;
 }
 
 uvec2 ComputeElement(Operands operands, uint e, uint k) {
-  VALUE x =
-      Decode(PREPARED_ELEMENT(1, kOperandType, kResultType, operands.quad, operands.first, P(0), k),
-             kOperandType);
+  const uvec2 raw =
+      PREPARED_ELEMENT(1, kOperandType, kResultType, operands.quad, operands.first, P(0), k);
+  if (ChangesSigns()) return raw;
+  VALUE x = Decode(raw, kOperandType);
   if (IsUnaryPredicate(kOperation)) return uvec2(TestUnary(kOperation, x) ? 1u : 0u, 0u);
 #if COMPUTE == COMPUTE_FLOAT
   if (IsPeriodic(kOperation)) {
