@@ -170,6 +170,30 @@ double Machine::GatherBandwidth() {
   return 3.0 * kGatherWords * sizeof(uint32_t) / seconds * 1e-9;
 }
 
+double Machine::ScatterBandwidth() {
+  constexpr size_t kUpdateRows = kGatherRows / 4;
+  const uint32_t* matrix = memory_->matrix.get();
+  const uint32_t* rows = memory_->rows.get();
+  uint32_t* scattered = memory_->gathered.get();
+  const double copying = TimeOnAllCores([=](unsigned thread, unsigned threads) {
+    const size_t begin = kGatherWords * thread / threads;
+    const size_t end = kGatherWords * (thread + 1) / threads;
+    std::memcpy(scattered + begin, matrix + begin, (end - begin) * sizeof(uint32_t));
+  });
+  // Columns are shared out, so that each place belongs to one thread.
+  const double writing = TimeOnAllCores([=](unsigned thread, unsigned threads) {
+    const size_t begin = size_t{kGatherColumns} * thread / threads;
+    const size_t end = size_t{kGatherColumns} * (thread + 1) / threads;
+    for (size_t row = 0; row < kUpdateRows; ++row) {
+      for (size_t column = begin; column < end; ++column) {
+        const size_t i = row * kGatherColumns + column;
+        scattered[size_t{rows[i]} * kGatherColumns + column] = matrix[i];
+      }
+    }
+  });
+  return 2.75 * kGatherWords * sizeof(uint32_t) / (copying + writing) * 1e-9;
+}
+
 double Machine::MultiplyAdds() const {
   return TimeChains<Floats>([](Floats& chain, const Floats& factor, const Floats& addend) {
     chain = chain * factor + addend;

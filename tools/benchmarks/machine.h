@@ -21,6 +21,9 @@ class Machine {
   // GB/s of gathering words from random rows of a matrix of 16 MiB, asked for early, as many as it
   // has: indices, words and results counted once each. To hold gatherElements against.
   double GatherBandwidth();
+  // GB/s of copying such a matrix, and then writing a quarter as many words to random rows of it:
+  // the matrix counted twice, indices, words and places once each. To hold scatterElements against.
+  double ScatterBandwidth();
   // Billions of float32 multiply-adds a second.
   double MultiplyAdds() const;
   // The same by instructions as llvmpipe compiles to: 8 lanes, the product rounded before the sum.
