@@ -42,8 +42,8 @@ const uint kRun = kChannelsLast != 0u ? kLength * kChannels : kLength;
 const uint kRuns = kChannelsLast != 0u ? kLines : kLines * kChannels;
 const uint kRunMax = 36u;  // kShallowRunMax of service/passes/shallow_convolution.cc.
 
-// Invocations that share weights, and what each loads of those of four channels.
-const uint kSharers = 8u;
+// Invocations that share weights, of one subgroup, and what each loads of those of four channels.
+const uint kSharers = kSubgroupSize >= 16u ? 16u : 8u;
 const uint kShares = (kSteps + kSharers - 1u) / kSharers;
 
 // Where the pixel lies in the runs that column `p` and row `r` of the result meet at step k.
