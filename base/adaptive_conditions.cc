@@ -33,7 +33,8 @@ namespace webnnd {
 namespace {
 
 constexpr int64_t kSpinNs = 200'000;
-constexpr int kLooksPerYield = 32;
+// Few: a thread that waits may have the processor of another one, which has just been called.
+constexpr int kLooksPerYield = 4;
 constexpr int kLockAttempts = 100;
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
