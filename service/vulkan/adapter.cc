@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/checked_math.h"
 #include "base/limits.h"
 #include "service/vulkan/vk_try.h"
 
@@ -22,16 +23,16 @@ constexpr uint64_t kGpuCostPerSecond = 500'000'000'000;
 // Kernels take at most some iterations per unit of cost; this leaves room for index arithmetic.
 constexpr uint64_t kCpuInvocationCostMax = 8192;
 
+// Which all versions of llvmpipe have where there are as many cores.
+constexpr uint32_t kPoolThreads = 16;
+
 DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
   DeviceProfile profile;
   const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (cpu) {
-    // One subgroup per workgroup, and few workgroups: each costs about a microsecond, and the driver
-    // deals them out to its threads, one per core, in equal parts beforehand: more than one each do
-    // not balance the load.
-    uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-    profile.local_size = 8;  // Where the driver does not say.
-    profile.workgroups_max = threads;
+    profile.local_size = 8;  // One subgroup. Where the driver does not say.
+    profile.workgroups_max =
+        WorkgroupsOfThreads(std::clamp(std::thread::hardware_concurrency(), 1u, 64u));
     profile.invocation_cost_max = kCpuInvocationCostMax;
   } else {
     profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);
@@ -127,6 +128,10 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
 }
 
 }  // namespace
+
+uint32_t WorkgroupsOfThreads(uint32_t threads) {
+  return threads <= kPoolThreads ? threads : AlignUp(4 * threads, kPoolThreads);
+}
 
 Result<std::vector<Adapter>> FindAdapters(const Instance& instance, const DeviceOptions& options) {
   uint32_t count = 0;

@@ -45,6 +45,11 @@ struct Adapter {
   DeviceProfile profile;
 };
 
+// Workgroups of a kernel call on llvmpipe, which deals them out to its threads in equal parts
+// beforehand, and has a thread for each of `threads` cores, but 16 or 32 at most. Each costs about a
+// microsecond: one for each thread, or some where it is not known how many there are.
+uint32_t WorkgroupsOfThreads(uint32_t threads);
+
 // All adapters of the loader, in its order; one that lacks something has `info.missing` set.
 Result<std::vector<Adapter>> FindAdapters(const Instance& instance, const DeviceOptions& options);
 

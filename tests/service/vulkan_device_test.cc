@@ -86,6 +86,19 @@ TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
             llvmpipe ? shaders::Variant::kTexelReads : shaders::Variant::kStorageReads);
 }
 
+// Whatever number of threads llvmpipe stops at, none has more than a quarter beyond its part.
+TEST(Variant, WorkgroupsOfLlvmpipe_AreDealtOutEvenly) {
+  EXPECT_EQ(WorkgroupsOfThreads(2), 2u);
+  for (uint32_t threads = 1; threads <= 64; ++threads) {
+    const uint32_t workgroups = WorkgroupsOfThreads(threads);
+    for (const uint32_t most : {16u, 32u}) {
+      const uint32_t pool = std::min(threads, most);
+      const uint32_t busiest = (workgroups + pool - 1) / pool;
+      EXPECT_LE(busiest * pool, 1.25 * workgroups) << threads << " cores, " << pool << " threads";
+    }
+  }
+}
+
 // Whatever their number of lanes (service/vulkan_lanes_*): none idles.
 TEST(Variant, WorkgroupsOfLlvmpipe_AreWholeSubgroups) {
   KeepDriversLoaded();
