@@ -27,14 +27,21 @@ bool InvariantLoads::IsInContext(LLVMValueRef address, LLVMValueRef parameter) c
   LLVMTypeRef outermost = nullptr;
   while (Is(address, kGetElementPtr)) {
     for (int i = 1; i < llvm_.get_num_operands(address); ++i) {
-      if (llvm_.is_constant_int(llvm_.get_operand(address, static_cast<unsigned>(i))) == nullptr) {
-        return false;
-      }
+      if (!IsFixed(llvm_.get_operand(address, static_cast<unsigned>(i)))) return false;
     }
     outermost = llvm_.get_source_type(address);
     address = llvm_.get_operand(address, 0);
   }
   return address == parameter && outermost != nullptr && IsContext(outermost);
+}
+
+bool InvariantLoads::IsFixed(LLVMValueRef number) const {
+  if (llvm_.is_constant_int(number) != nullptr || HasOneElement(llvm_, number)) return true;
+  if (!Is(number, kExtractElement) && !Is(number, kSelect) && !Is(number, kICmp)) return false;
+  for (int i = 0; i < llvm_.get_num_operands(number); ++i) {
+    if (!IsFixed(llvm_.get_operand(number, static_cast<unsigned>(i)))) return false;
+  }
+  return true;
 }
 
 bool InvariantLoads::IsContext(LLVMTypeRef type) const {

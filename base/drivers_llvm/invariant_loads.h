@@ -20,6 +20,8 @@ class InvariantLoads {
  private:
   // Whether it is an address that is known but for the context's own, `parameter`.
   bool IsInContext(LLVMValueRef address, LLVMValueRef parameter) const;
+  // Whether it is made of constants, as the number of a buffer is.
+  bool IsFixed(LLVMValueRef number) const;
   // A structure that begins with an array: others that functions get are what coroutines keep.
   bool IsContext(LLVMTypeRef type) const;
 

@@ -121,6 +121,30 @@ TEST(InvariantLoads, NumbersOfTheContext_AreLoadedOnce) {
   }
 }
 
+// llvmpipe takes the number of a buffer from a vector, and compares it with how many there are.
+TEST(InvariantLoads, NumbersOfAChosenBuffer_AreLoadedOnce) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string context = "{ [16 x { i32*, i32 }], [32 x { i32*, i32 }], i32 }";
+  auto code = [&](const std::string& numbers) {
+    std::string text = LoadsAroundStore(context, "i32 0, i32 1, i32 %chosen, i32 1");
+    const std::string number = R"(  %own = insertelement <4 x i32> zeroinitializer, i32 %n, i32 1
+  %number = extractelement <4 x i32> )" +
+                               numbers + R"(, i32 1
+  %exists = icmp ult i32 %number, 32
+  %chosen = select i1 %exists, i32 %number, i32 0
+)";
+    text.insert(text.find("  %a ="), number);
+    // No pass that knows what it comes to is run before.
+    return llvm.Optimize(text, kPasses);
+  };
+  const std::string fixed = code("<i32 3, i32 3, i32 3, i32 3>");
+  EXPECT_EQ(CountOf(fixed, " load i32"), 1) << fixed;
+  EXPECT_EQ(CountOf(code("zeroinitializer"), " load i32"), 1);
+  const std::string other = code("%own");
+  EXPECT_EQ(CountOf(other, " load i32"), 2) << other;
+}
+
 TEST(InvariantLoads, OtherNumbers_AreLoadedAgain) {
   const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
