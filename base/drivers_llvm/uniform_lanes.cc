@@ -1,20 +1,6 @@
 #include "base/drivers_llvm/uniform_lanes.h"
 
 namespace webnnd {
-namespace {
-
-// Beyond it nothing is taken for uniform. llvmpipe's indices are 2 or 3 operations away from what
-// says so: a comparison with the size, and a choice.
-constexpr int kDepthMax = 8;
-
-// Whether elements of the result are of those of the operands at the same place. A cast may have
-// other elements: who asks compares their numbers.
-bool IsByElement(int opcode) {
-  return (opcode >= kAdd && opcode <= kXor) || (opcode >= kTrunc && opcode <= kBitCast) ||
-         opcode == kICmp || opcode == kSelect;
-}
-
-}  // namespace
 
 void UniformLanes::TakeFirst() {
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
@@ -24,39 +10,11 @@ void UniformLanes::TakeFirst() {
         if (llvm_.get_opcode(i) != kExtractElement) continue;
         LLVMValueRef lane = llvm_.get_operand(i, 1);
         if (llvm_.is_constant_int(lane) == nullptr || llvm_.is_null(lane) != 0) continue;
-        if (!IsUniform(llvm_.get_operand(i, 0), 0)) continue;
+        if (!steps_.IsUniform(llvm_.get_operand(i, 0))) continue;
         llvm_.set_operand(i, 1, llvm_.const_null(llvm_.type_of(lane)));
       }
     }
   }
-}
-
-bool UniformLanes::IsUniform(LLVMValueRef value, int depth) const {
-  LLVMTypeRef type = llvm_.type_of(value);
-  if (llvm_.get_type_kind(type) != kVectorType) return true;  // The condition of a choice.
-  if (HasOneElement(llvm_, value)) return true;
-  if (llvm_.is_instruction(value) == nullptr || depth == kDepthMax) return false;
-  const int opcode = llvm_.get_opcode(value);
-  if (opcode == kShuffleVector) return HasOneSource(value);
-  if (!IsByElement(opcode)) return false;
-  for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
-    LLVMValueRef operand = llvm_.get_operand(value, static_cast<unsigned>(i));
-    LLVMTypeRef operand_type = llvm_.type_of(operand);
-    if (llvm_.get_type_kind(operand_type) == kVectorType &&
-        llvm_.get_vector_size(operand_type) != llvm_.get_vector_size(type)) {
-      return false;
-    }
-    if (!IsUniform(operand, depth + 1)) return false;
-  }
-  return true;
-}
-
-bool UniformLanes::HasOneSource(LLVMValueRef shuffle) const {
-  const int source = llvm_.get_mask_value(shuffle, 0);
-  for (unsigned i = 1; i < llvm_.get_num_mask_elements(shuffle); ++i) {
-    if (llvm_.get_mask_value(shuffle, i) != source) return false;
-  }
-  return source >= 0;  // Negative: any.
 }
 
 }  // namespace webnnd

@@ -2,6 +2,7 @@
 #ifndef WEBNND_BASE_DRIVERS_LLVM_UNIFORM_LANES_H_
 #define WEBNND_BASE_DRIVERS_LLVM_UNIFORM_LANES_H_
 
+#include "base/drivers_llvm/lane_steps.h"
 #include "base/drivers_llvm/llvm_functions.h"
 
 namespace webnnd {
@@ -12,19 +13,16 @@ namespace webnnd {
 // one load.
 class UniformLanes {
  public:
-  UniformLanes(const Llvm& llvm, LLVMModuleRef module) : llvm_(llvm), module_(module) {}
+  UniformLanes(const Llvm& llvm, LLVMModuleRef module)
+      : llvm_(llvm), module_(module), steps_(llvm) {}
 
   // To be called before passes that fold what is the same.
   void TakeFirst();
 
  private:
-  // Whether all elements of a vector are the same, of which operations `depth` levels away were
-  // asked.
-  bool IsUniform(LLVMValueRef value, int depth) const;
-  bool HasOneSource(LLVMValueRef shuffle) const;
-
   const Llvm& llvm_;
   LLVMModuleRef module_;
+  LaneSteps steps_;
 };
 
 }  // namespace webnnd
