@@ -8,12 +8,12 @@
 // to 2 times as long (docs/benchmarks.md). What else AVX-512 has, more registers and masks among
 // it, they keep; GALLIUM_OVERRIDE_CPU_CAPS=avx would take that, too.
 //
-// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores, become stores of
-// vectors where lanes' elements follow each other (lane_stores.h). What is left of them is
-// unrolled, and in short modules functions are inlined, by which it loads texels: what is taken
-// from the stack lane by lane stays in registers. LLVMAddFunction has the stack aligned for it:
-// without arrays on it LLVM does not know in time that it spills vectors there, and they straddle
-// lines of the cache.
+// LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores and loads, become
+// stores and loads of vectors where lanes' elements follow each other, and gathers where they do
+// not (lane_stores.h, lane_loads.h). What is left of them is unrolled, and in short modules
+// functions are inlined, by which it loads texels: what is taken from the stack lane by lane stays
+// in registers. LLVMAddFunction has the stack aligned for it: without arrays on it LLVM does not
+// know in time that it spills vectors there, and they straddle lines of the cache.
 //
 // LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
@@ -33,6 +33,7 @@
 
 #include "base/drivers_llvm/invariant_loads.h"
 #include "base/drivers_llvm/lane_fetches.h"
+#include "base/drivers_llvm/lane_loads.h"
 #include "base/drivers_llvm/lane_stores.h"
 #include "base/drivers_llvm/llvm_functions.h"
 #include "base/drivers_llvm/loop_exits.h"
@@ -175,6 +176,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     webnnd::LoopExits(llvm, module).Add();
     // Behind it, since the loops that it replaces are still there, for nobody.
     webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
+    webnnd::LaneLoads(llvm, module).Combine();
     webnnd::InvariantLoads(llvm, module).Mark();
   }
   void* error = run(module, passes, machine, options);

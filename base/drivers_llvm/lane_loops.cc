@@ -55,7 +55,20 @@ std::optional<LaneLoops::Loop> LaneLoops::LoopOf(LLVMBasicBlockRef latch) const 
       !HasOnlyItsOwnUses(loop)) {
     return std::nullopt;
   }
+  loop.offsets = Unshifted(loop);
   return loop;
+}
+
+// llvmpipe counts bytes first, and thereby takes offsets modulo 2^32 bytes. As they are, none of
+// those names an element that it would not name, nor would it be one of the buffer's.
+LLVMValueRef LaneLoops::Unshifted(const Loop& loop) const {
+  const bool is_shifted = Is(loop.offsets, kAShr) || Is(loop.offsets, kLShr);
+  if (!is_shifted) return loop.offsets;
+  LLVMValueRef bytes = Operand(loop.offsets, 0);
+  const std::optional<uint32_t> shift = steps_.NumberOf(Operand(loop.offsets, 1));
+  const bool is_whole = shift && 1u << *shift == BytesPerElement(loop) && Is(bytes, kShl) &&
+                        steps_.NumberOf(Operand(bytes, 1)) == shift;
+  return is_whole ? Operand(bytes, 0) : loop.offsets;
 }
 
 // counter = lane + 1; br (icmp uge counter, lanes), exit, header
@@ -207,6 +220,44 @@ LLVMValueRef LaneLoops::HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValue
   LLVMValueRef is_before = llvm_.build_comparison(build_.get(), kUnsignedLessOrEqual, offsets,
                                                   build_.Splat(last, LanesOf(offsets)), "");
   return llvm_.build_and(build_.get(), is_before, build_.Splat(has_some, LanesOf(offsets)), "");
+}
+
+LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets) const {
+  LLVMBuilderRef builder = build_.get();
+  if (Is(offsets, kShuffleVector)) {
+    const int from = llvm_.get_mask_value(offsets, 0);
+    LLVMValueRef source = Operand(offsets, 0);
+    if (from >= 0 && static_cast<unsigned>(from) < LanesOf(source)) {
+      // Where it is computed, which may be outside of a loop.
+      if (llvm_.is_instruction(source) == nullptr || Is(source, kPhi)) {
+        return build_.Element(source, static_cast<unsigned>(from));
+      }
+      LLVMBasicBlockRef here = llvm_.get_insert_block(builder);
+      llvm_.position_before(builder, llvm_.get_next_instruction(source));
+      LLVMValueRef element = build_.Element(source, static_cast<unsigned>(from));
+      llvm_.position_before(builder, llvm_.get_terminator(here));
+      return element;
+    }
+  }
+  if (Is(offsets, kAdd)) {
+    LLVMValueRef a = FirstOf(Operand(offsets, 0));
+    return llvm_.build_add(builder, a, FirstOf(Operand(offsets, 1)), "");
+  }
+  if (Is(offsets, kMul)) {
+    LLVMValueRef a = FirstOf(Operand(offsets, 0));
+    return llvm_.build_mul(builder, a, FirstOf(Operand(offsets, 1)), "");
+  }
+  return build_.Element(offsets, 0);
+}
+
+LLVMValueRef LaneLoops::IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef has_any =
+      llvm_.build_comparison(builder, kUnsignedGreaterOrEqual, size, build_.Number(lanes), "");
+  LLVMValueRef end = llvm_.build_add(builder, size, build_.Number(1 - lanes), "");
+  end = llvm_.build_select(builder, has_any, end, build_.Number(0), "");
+  return llvm_.build_comparison(builder, kUnsignedLess, first,
+                                llvm_.build_zext(builder, end, build_.int64(), ""), "");
 }
 
 LLVMValueRef LaneLoops::CopyOf(LLVMValueRef value, const Loop& loop) const {

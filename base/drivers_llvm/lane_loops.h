@@ -8,17 +8,22 @@
 #include <vector>
 
 #include "base/drivers_llvm/lane_builder.h"
+#include "base/drivers_llvm/lane_steps.h"
 #include "base/drivers_llvm/llvm_functions.h"
 
 namespace webnnd {
 
-// llvmpipe stores to a buffer by a loop over the lanes: each asks whether the
+// llvmpipe stores to a buffer, and loads from it, by a loop over the lanes: each asks whether the
 // lane is active, loads the buffer's size and address, and compares them for each element. Those
 // who derive from this replace such loops by what does the same for all lanes.
 class LaneLoops {
  public:
   LaneLoops(const Llvm& llvm, LLVMModuleRef module)
-      : llvm_(llvm), module_(module), context_(llvm.get_context(module)), build_(llvm, module) {}
+      : llvm_(llvm),
+        module_(module),
+        context_(llvm.get_context(module)),
+        build_(llvm, module),
+        steps_(llvm) {}
   virtual ~LaneLoops() = default;
   LaneLoops(const LaneLoops&) = delete;
   LaneLoops& operator=(const LaneLoops&) = delete;
@@ -28,7 +33,7 @@ class LaneLoops {
   void Combine();
 
  protected:
-  // A loop as llvmpipe makes them (emit_store_mem of lp_bld_nir_soa.c).
+  // A loop as llvmpipe makes them (emit_load_mem and emit_store_mem of lp_bld_nir_soa.c).
   struct Loop {
     LLVMBasicBlockRef before;  // Goes to `header`, and nowhere else.
     LLVMBasicBlockRef header;
@@ -40,8 +45,8 @@ class LaneLoops {
     LLVMValueRef offsets;  // <lanes x i32>, in elements.
     LLVMValueRef offset;   // Of `lane`.
     LLVMTypeRef element_type;
-    // Of each element of a lane, which follow each other: <lanes x element_type>, or another type
-    // as wide.
+    // Of each element of a lane, which follow each other. Of stores: <lanes x element_type>, or
+    // another type as wide; of loads: the variable of the loaded ones.
     std::vector<LLVMValueRef> values;
     LLVMValueRef address;  // Of the buffer.
     LLVMValueRef size;     // In elements.
@@ -63,6 +68,11 @@ class LaneLoops {
 
   // For each lane, whether the buffer has room for its `count` elements.
   LLVMValueRef HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValueRef size) const;
+  // The first lane's offset. What makes up those of all lanes is computed for that lane alone, and
+  // leaves vectors to what needs them.
+  LLVMValueRef FirstOf(LLVMValueRef offsets) const;
+  // Whether a buffer has all of `lanes` elements from `first` on, which has 64 bits.
+  LLVMValueRef IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const;
   // What the loop computes for lane 0, computed where the builder is.
   LLVMValueRef CopyOf(LLVMValueRef value, const Loop& loop) const;
   // Goes on as the loop would.
@@ -102,11 +112,13 @@ class LaneLoops {
   LLVMModuleRef module_;
   LLVMContextRef context_;
   LaneBuilder build_;
+  LaneSteps steps_;
 
  private:
   void CombineIn(LLVMValueRef function);
   // None where `latch` ends no such loop.
   std::optional<Loop> LoopOf(LLVMBasicBlockRef latch) const;
+  LLVMValueRef Unshifted(const Loop& loop) const;
   bool ReadLatch(LLVMBasicBlockRef latch, Loop& loop) const;
   bool ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const;
   LLVMBasicBlockRef ReadElement(LLVMBasicBlockRef block, Loop& loop) const;

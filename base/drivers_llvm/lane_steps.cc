@@ -3,9 +3,11 @@
 namespace webnnd {
 namespace {
 
-// Beyond it nothing is known. llvmpipe's indices are 2 or 3 operations away from what says so: a
-// comparison with the size, and a choice.
+// Beyond it nothing is known. llvmpipe's indices are 2 or 3 operations away from what says so, a
+// comparison with the size, and a choice; what a kernel adds to a lane's number is some more.
 constexpr int kDepthMax = 8;
+
+constexpr uint32_t kBits = 32;
 
 // Whether elements of the result are of those of the operands at the same place. A cast may have
 // other elements: who asks compares their numbers.
@@ -42,6 +44,43 @@ bool LaneSteps::HasOneSource(LLVMValueRef shuffle) const {
     if (llvm_.get_mask_value(shuffle, i) != source) return false;
   }
   return source >= 0;  // Negative: any.
+}
+
+std::optional<uint32_t> LaneSteps::StepOf(LLVMValueRef value, int depth) const {
+  if (IsUniform(value, 0)) return 0;
+  if (llvm_.is_constant_data_vector(value) != nullptr) return StepOfData(value);
+  if (llvm_.is_instruction(value) == nullptr || depth == kDepthMax) return std::nullopt;
+  const int opcode = llvm_.get_opcode(value);
+  if (opcode != kAdd && opcode != kSub && opcode != kMul && opcode != kShl) return std::nullopt;
+  LLVMValueRef second = llvm_.get_operand(value, 1);
+  const std::optional<uint32_t> step = StepOf(llvm_.get_operand(value, 0), depth + 1);
+  if (!step) return std::nullopt;
+  if (opcode == kMul || opcode == kShl) {
+    const std::optional<uint32_t> number = NumberOf(second);
+    if (!number) return std::nullopt;
+    if (opcode == kMul) return *step * *number;
+    return *number < kBits ? std::optional(*step << *number) : std::nullopt;
+  }
+  const std::optional<uint32_t> other = StepOf(second, depth + 1);
+  if (!other) return std::nullopt;
+  return opcode == kAdd ? *step + *other : *step - *other;
+}
+
+std::optional<uint32_t> LaneSteps::StepOfData(LLVMValueRef data) const {
+  const auto element = [&](unsigned i) {
+    return static_cast<uint32_t>(llvm_.get_int_value(llvm_.get_element_as_constant(data, i)));
+  };
+  const uint32_t step = element(1) - element(0);
+  for (unsigned i = 2; i < llvm_.get_vector_size(llvm_.type_of(data)); ++i) {
+    if (element(i) - element(i - 1) != step) return std::nullopt;
+  }
+  return step;
+}
+
+std::optional<uint32_t> LaneSteps::NumberOf(LLVMValueRef vector) const {
+  if (!HasOneElement(llvm_, vector)) return std::nullopt;
+  if (llvm_.is_null(vector) != 0) return 0;
+  return static_cast<uint32_t>(llvm_.get_int_value(llvm_.get_element_as_constant(vector, 0)));
 }
 
 }  // namespace webnnd

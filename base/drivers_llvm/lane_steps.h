@@ -2,6 +2,9 @@
 #ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_STEPS_H_
 #define WEBNND_BASE_DRIVERS_LLVM_LANE_STEPS_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "base/drivers_llvm/llvm_functions.h"
 
 namespace webnnd {
@@ -13,8 +16,16 @@ class LaneSteps {
   // Whether all lanes are known to have the same.
   bool IsUniform(LLVMValueRef value) const { return IsUniform(value, 0); }
 
+  // Of <lanes x i32>: by how much each lane has more than the one before it, modulo 2^32.
+  std::optional<uint32_t> StepOf(LLVMValueRef value) const { return StepOf(value, 0); }
+  // Of vectors of which all elements are one constant: that.
+  std::optional<uint32_t> NumberOf(LLVMValueRef vector) const;
+
  private:
   bool IsUniform(LLVMValueRef value, int depth) const;
+  std::optional<uint32_t> StepOf(LLVMValueRef value, int depth) const;
+  // Of constants.
+  std::optional<uint32_t> StepOfData(LLVMValueRef data) const;
   bool HasOneSource(LLVMValueRef shuffle) const;
 
   const Llvm& llvm_;

@@ -59,6 +59,17 @@ void LaneStores::Replace(const Loop& loop) {
   LLVMValueRef parent = llvm_.get_function(loop.before);
   LLVMBasicBlockRef following = build_.NewBlock(parent, "following");
   LLVMBasicBlockRef otherwise = build_.NewBlock(parent, "otherwise");
+  if (CountOf(loop) == 1 && HasMasks(loop) && steps_.StepOf(loop.offsets) == 1) {
+    LLVMValueRef first = llvm_.build_zext(build_.get(), FirstOf(loop.offsets), build_.int64(), "");
+    build_.BranchLikely(IsRunInside(first, Lanes(loop), size), following, otherwise, kFollowing);
+    llvm_.erase(old_end);
+    llvm_.position_at_end(build_.get(), following);
+    StoreMasked(address, first, values[0], loop.active, loop.element_type);
+    LeaveFor(loop);
+    llvm_.position_at_end(build_.get(), otherwise);
+    CallFor(loop, function, address, size, values);
+    return;
+  }
   LLVMValueRef can_store =
       llvm_.build_and(build_.get(), loop.active, HaveRoom(loop.offsets, CountOf(loop), size), "");
   const unsigned run = LaneBuilder::LanesOfRun(Lanes(loop), CountOf(loop));

@@ -25,9 +25,12 @@ enum LlvmOpcode : int {
   kBr = 2,
   kAdd = 8,
   kFAdd = 9,
+  kSub = 10,
   kFSub = 11,
   kMul = 12,
   kFMul = 13,
+  kShl = 20,
+  kLShr = 21,
   kAShr = 22,
   kAnd = 23,
   kOr = 24,
@@ -120,6 +123,7 @@ constexpr int kSignedLessOrEqual = 41;
   MEMBER(position_before, LLVMPositionBuilderBefore,                                               \
          void(LLVMBuilderRef, LLVMValueRef instruction))                                           \
   MEMBER(position_at_end, LLVMPositionBuilderAtEnd, void(LLVMBuilderRef, LLVMBasicBlockRef))       \
+  MEMBER(get_insert_block, LLVMGetInsertBlock, LLVMBasicBlockRef(LLVMBuilderRef))                  \
   MEMBER(insert, LLVMInsertIntoBuilder, void(LLVMBuilderRef, LLVMValueRef instruction))            \
   MEMBER(build_negation, LLVMBuildFNeg,                                                            \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))                             \
@@ -170,6 +174,9 @@ constexpr int kSignedLessOrEqual = 41;
                       unsigned count, const char* name))                                           \
   MEMBER(build_store, LLVMBuildStore,                                                              \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef pointer))                         \
+  MEMBER(build_select, LLVMBuildSelect,                                                            \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef condition, LLVMValueRef then,                   \
+                      LLVMValueRef otherwise, const char* name))                                   \
   MEMBER(build_jump, LLVMBuildBr, LLVMValueRef(LLVMBuilderRef, LLVMBasicBlockRef))                 \
   MEMBER(build_sext, LLVMBuildSExt,                                                                \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \

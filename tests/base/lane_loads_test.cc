@@ -1,0 +1,246 @@
+// That what lanes load is loaded at once (base/drivers_llvm/lane_loads.h), and is then what it
+// would be: loops like llvmpipe's, compiled by the LLVM that lavapipe uses and run beside what they
+// mean, with nothing to read before and behind the buffer.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/base/driver_llvm.h"
+#include "tests/base/lane_loop_text.h"
+#include "tests/support/sample.h"
+
+namespace webnnd {
+namespace {
+
+constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
+
+constexpr char kUniform[] =
+    "  %offsets = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> "
+    "zeroinitializer\n";
+
+constexpr char kElement[] = R"(  br i1 %stores#, label %inside#_, label %outside#_
+
+inside#_:
+  %at# = getelementptr ELEMENT, ELEMENT* %address, i32 %index#
+  %loaded# = load ELEMENT, ELEMENT* %at#, align 4
+  %old# = load <8 x VALUE>, <8 x VALUE>* %result#, align 4
+  %new# = insertelement <8 x VALUE> %old#, ELEMENT %loaded#, i32 %lane
+  store <8 x VALUE> %new#, <8 x VALUE>* %result#, align 4
+  br label %NEXT
+
+outside#_:
+  %old_outside# = load <8 x VALUE>, <8 x VALUE>* %RESULT#, align 4
+  %none# = insertelement <8 x VALUE> %old_outside#, ELEMENT OUTSIDE, i32 %lane
+  store <8 x VALUE> %none#, <8 x VALUE>* %RESULT#, align 4
+  br label %NEXT
+)";
+
+// Loads to %values.
+std::string LoadLoop(LoopSketch sketch, const std::string& outside = "0",
+                     const std::string& result_outside = "result") {
+  std::string before;
+  std::string after;
+  for (uint32_t i = 0; i < sketch.count; ++i) {
+    before += Splice(R"(  %other# = alloca <8 x VALUE>
+  %result# = alloca <8 x VALUE>
+  store <8 x VALUE> zeroinitializer, <8 x VALUE>* %result#
+)",
+                     "#", std::to_string(i));
+    after += Splice(R"(  %final# = load <8 x VALUE>, <8 x VALUE>* %result#
+  %values_at# = getelementptr <8 x VALUE>, <8 x VALUE>* %values, i32 #
+  store <8 x VALUE> %final#, <8 x VALUE>* %values_at#, align 4
+)",
+                    "#", std::to_string(i));
+  }
+  sketch.after = after + sketch.after;
+  return LoopText(sketch, before,
+                  Splice(Splice(kElement, "OUTSIDE", outside), "RESULT", result_outside));
+}
+
+// Elements that begin, or end, where nothing else may be read.
+class GuardedRoom {
+ public:
+  GuardedRoom() : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    void* pages = mmap(nullptr, 3 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(pages, MAP_FAILED);
+    pages_ = static_cast<std::byte*>(pages);
+    EXPECT_EQ(mprotect(pages_ + page_, page_, PROT_READ | PROT_WRITE), 0);
+  }
+  ~GuardedRoom() { munmap(pages_, 3 * page_); }
+  GuardedRoom(const GuardedRoom&) = delete;
+  GuardedRoom& operator=(const GuardedRoom&) = delete;
+
+  void* First() const { return pages_ + page_; }
+  void* Last(size_t bytes) const { return pages_ + 2 * page_ - bytes; }
+
+ private:
+  size_t page_;
+  std::byte* pages_ = nullptr;
+};
+
+constexpr uint32_t kRoom = 256;  // Elements, which a page has room for.
+
+enum class Places { kOwn, kNeighbours, kUniform };
+
+// Every way on purpose: elements that follow, that lie apart, that are the same, with lanes that
+// are idle, and with too little room by one element, for one lane, or for all.
+template <class Element>
+void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
+  struct Buffer {
+    void* address;
+    int32_t bytes;
+  };
+  const GuardedRoom room;
+  std::mt19937 random(service::FirstSeed());
+  for (int turn = 0; turn < 4000; ++turn) {
+    std::vector<uint32_t> offsets(lanes);
+    std::vector<uint32_t> mask(lanes, 0xffffffffu);
+    const uint32_t first = random() % 3 == 0 ? 0 : random() % 64;
+    const uint32_t gap = random() % 2 == 0 ? 1 : random() % 4;
+    for (uint32_t lane = 0; lane < lanes; ++lane) offsets[lane] = first + lane * gap;
+    if (random() % 4 == 0) std::swap(offsets[random() % lanes], offsets[random() % lanes]);
+    // Before the first of all elements.
+    if (random() % 8 == 0) offsets[random() % lanes] = 0u - 1 - random() % 5;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      if (places == Places::kNeighbours) offsets[lane] = offsets[0] + lane;
+      if (places == Places::kUniform) offsets[lane] = offsets[0];
+    }
+    for (uint32_t& active : mask) {
+      if (random() % 16 == 0) active = 0;
+    }
+    if (random() % 16 == 0) mask.assign(lanes, 0);
+    const uint32_t end = offsets[lanes - 1] + 1;
+    const uint32_t sizes[] = {kRoom, end, end - 1, end - static_cast<uint32_t>(random() % 8), 1, 0};
+    const uint32_t size = std::min(kRoom, sizes[random() % 6]);
+    auto* elements =
+        static_cast<Element*>(random() % 2 == 0 ? room.First() : room.Last(size * sizeof(Element)));
+    for (uint32_t i = 0; i < size; ++i) {
+      elements[i] = static_cast<Element>(0x9e3779b97f4a7c15u * (i + 1));
+    }
+    const Buffer buffers[] = {
+        {nullptr, 0}, {elements, static_cast<int32_t>(size * sizeof(Element))}, {nullptr, 0}};
+    std::vector<Element> values(lanes);
+    reinterpret_cast<int (*)(const Buffer*, const uint32_t*, const uint32_t*, Element*)>(function)(
+        buffers, mask.data(), offsets.data(), values.data());
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      if (mask[lane] == 0) continue;  // Anything.
+      const Element expected = offsets[lane] < size ? elements[offsets[lane]] : 0;
+      ASSERT_EQ(values[lane], expected)
+          << "lane " << lane << ", from " << offsets[0] << ", size " << size;
+    }
+  }
+}
+
+bool IsCombined(const std::string& code) { return code.find("following:") != std::string::npos; }
+
+class LaneLoads : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!llvm_.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  }
+
+  // For all numbers of lanes that llvmpipe has on x86.
+  template <class Element>
+  void ExpectCombinedAndRight(LoopSketch sketch, Places places) {
+    for (const uint32_t lanes : {4, 8, 16}) {
+      SCOPED_TRACE(lanes);
+      sketch.lanes = lanes;
+      const std::string text = LoadLoop(sketch);
+      const std::string code = llvm_.Optimize(text, kPasses);
+      EXPECT_TRUE(IsCombined(code)) << code;
+      // Nothing is left of the loop.
+      EXPECT_EQ(code.find("latch"), std::string::npos) << code;
+      // Whether lanes follow each other is asked where it is not known.
+      EXPECT_EQ(code.find("icmp eq <") != std::string::npos, places == Places::kOwn) << code;
+      EXPECT_EQ(code.find("llvm.masked.gather") != std::string::npos, places != Places::kUniform)
+          << code;
+      llvm_.Run(text, kPasses,
+                [&](void* function) { ExpectMeaningInAllWays<Element>(function, lanes, places); });
+    }
+  }
+
+  void ExpectLeftAlone(const LoopSketch& sketch, const std::string& outside = "0",
+                       const std::string& result_outside = "result") {
+    const std::string code = llvm_.Optimize(LoadLoop(sketch, outside, result_outside), kPasses);
+    EXPECT_FALSE(IsCombined(code)) << code;
+    EXPECT_NE(code.find("latch"), std::string::npos) << code;
+  }
+
+  const DriverLlvm llvm_;
+};
+
+TEST_F(LaneLoads, Words_AreLoadedAtOnce) { ExpectCombinedAndRight<uint32_t>({}, Places::kOwn); }
+
+TEST_F(LaneLoads, Pairs_AreLoadedAtOnce) {
+  ExpectCombinedAndRight<uint64_t>({.bits = 64}, Places::kOwn);
+}
+
+TEST_F(LaneLoads, Neighbours_AreNotLookedAt) {
+  ExpectCombinedAndRight<uint32_t>({.offsets = kNeighbours}, Places::kNeighbours);
+  ExpectCombinedAndRight<uint64_t>({.bits = 64, .offsets = kNeighbours}, Places::kNeighbours);
+}
+
+TEST_F(LaneLoads, OfOnePlace_AreOneLoad) {
+  ExpectCombinedAndRight<uint32_t>({.offsets = kUniform}, Places::kUniform);
+  ExpectCombinedAndRight<uint64_t>({.bits = 64, .offsets = kUniform}, Places::kUniform);
+}
+
+// What is almost one of these is not taken for it.
+TEST_F(LaneLoads, OtherPlaces_AreLookedAt) {
+  const std::string first =
+      "  %first = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> "
+      "zeroinitializer\n";
+  for (const std::string& places : {
+           "%offsets = add <8 x i32> %first, " + Numbers(8, 0, 2),
+           std::string("%offsets = add <8 x i32> %first, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 "
+                       "5, i32 6, i32 8>"),
+           std::string("%offsets = add <8 x i32> %own_offsets, NUMBERS"),
+           std::string("%offsets = mul <8 x i32> %first, NUMBERS"),
+           std::string("%offsets = shl <8 x i32> NUMBERS, %first"),
+           std::string("%offsets = sub <8 x i32> %first, NUMBERS"),
+           std::string("%places = add <8 x i32> %first, NUMBERS\n  %offsets = mul <8 x i32> "
+                       "%places, TWOS"),
+           std::string("%places = add <8 x i32> %first, NUMBERS\n  %offsets = shl <8 x i32> "
+                       "%places, ONES"),
+           // Bytes of other elements.
+           "%places = add <8 x i32> %first, NUMBERS\n  %bytes = shl <8 x i32> %places, " +
+               Numbers(8, 3, 0) + "\n  %offsets = lshr <8 x i32> %bytes, " + Numbers(8, 2, 0),
+       }) {
+    const std::string code =
+        llvm_.Optimize(LoadLoop({.offsets = first + "  " + places + "\n"}), kPasses);
+    EXPECT_TRUE(IsCombined(code)) << code;
+    EXPECT_NE(code.find("icmp eq <8 x i32>"), std::string::npos) << places << "\n" << code;
+  }
+  // Not the bytes of elements of 64 bits.
+  const std::string twos = Numbers(8, 2, 0);
+  const std::string words = Splice(kNeighbours, "BYTES_LOG2", twos);
+  const std::string code = llvm_.Optimize(LoadLoop({.bits = 64, .offsets = words}), kPasses);
+  EXPECT_NE(code.find("icmp eq <8 x i32>"), std::string::npos) << code;
+}
+
+TEST_F(LaneLoads, OtherLoops_StayAsTheyAre) {
+  ExpectLeftAlone({.count = 2});
+  // Buffers that lanes may have one each of.
+  ExpectLeftAlone({.buffer = "<i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 2>"});
+  ExpectLeftAlone({.buffer = "%own"});
+  // Lanes that are outside get something else.
+  ExpectLeftAlone({}, "7");
+  ExpectLeftAlone({}, "0", "other");
+  // What the loop computes, used behind it.
+  ExpectLeftAlone({.after = "  ret i32 %next"});
+}
+
+// Where it is not to optimize.
+TEST_F(LaneLoads, LoopsOfPlainCode_StayAsTheyAre) {
+  const std::string code = llvm_.Optimize(LoadLoop({}), "mem2reg");
+  EXPECT_FALSE(IsCombined(code)) << code;
+}
+
+}  // namespace
+}  // namespace webnnd
