@@ -88,67 +88,51 @@ uint BitsLog2(uint type) {
   return 5u;
 }
 
-// How operands are read (-DTENSOR_READS=...). Each module is built in both forms; the device says
-// which is used (DeviceProfile of service/vulkan/adapter.h).
-#define READS_STORAGE 0  // Storage buffers at bindings 1 to 16.
+// How quads of operands are read (-DTENSOR_READS=...). Each module is built in both forms; the device
+// says which is used (DeviceProfile of service/vulkan/adapter.h).
+#define READS_STORAGE 0  // Storage buffers at bindings 1 to 16, as all else.
 #define READS_TEXELS 1   // Texel buffers of RGBA32_UINT at bindings 17 to 32.
 
 // Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words and
 // LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the high word in .y.
-//
-// READ_SLOT_WIDE declares a slot, which is read-only already, for loads of many words at once:
-// LOAD_PAIR gives words 2 * i and on, LOAD_QUAD words 4 * i to 4 * i + 3; those of the last ones that
-// are beyond the tensor hold anything.
-#if TENSOR_READS == READS_TEXELS
-
-// A texel costs as much as any word of it.
-#define DECLARE_READS(slot)                                                \
-  layout(set = 0, binding = 16 + slot) uniform usamplerBuffer texels_##slot; \
-  uvec2 LoadPair##slot(uint i) {                                           \
-    uvec4 texel = texelFetch(texels_##slot, int(i >> 1));                  \
-    return (i & 1u) != 0u ? texel.zw : texel.xy;                           \
-  }                                                                        \
-  uint LoadWord##slot(uint i) { return texelFetch(texels_##slot, int(i >> 2))[i & 3u]; }
-#define LOAD_WORD(slot, index) LoadWord##slot(index)
-#define LOAD_TWO_WORDS(slot, i) LoadPair##slot(i)
-
-#define READ_SLOT_WIDE(slot)
-#define LOAD_PAIR(slot, i) LoadPair##slot(i)
-#define LOAD_QUAD(slot, i) texelFetch(texels_##slot, int(i))
-
-#else
-
-#define DECLARE_READS(slot)                                                            \
-  layout(set = 0, binding = slot, std430) readonly buffer Slot##slot { uint words[]; } \
-  slot_##slot;
-#define LOAD_WORD(slot, index) (slot_##slot.words[index])
-#define LOAD_TWO_WORDS(slot, i) uvec2(LOAD_WORD(slot, 2u * (i)), LOAD_WORD(slot, 2u * (i) + 1u))
-
-// Drivers that check each load for itself do half as much by 64 bits.
-#define READ_SLOT_WIDE(slot)                                                                 \
-  layout(set = 0, binding = slot, std430) readonly buffer Pairs##slot { uint64_t pairs[]; }  \
-  pairs_##slot;                                                                              \
-  layout(set = 0, binding = slot, std430) readonly buffer Quads##slot { u64vec2 quads[]; }   \
-  quads_##slot;                                                                              \
-  uvec4 LoadQuad##slot(uint i) {                                                             \
-    u64vec2 quad = quads_##slot.quads[i];                                                    \
-    return uvec4(unpackUint2x32(quad.x), unpackUint2x32(quad.y));                            \
-  }
-#define LOAD_PAIR(slot, i) unpackUint2x32(pairs_##slot.pairs[i])
-#define LOAD_QUAD(slot, i) LoadQuad##slot(i)
-
-#endif
-
 #define READ_SLOT(slot)                                                                         \
-  DECLARE_READS(slot)                                                                           \
+  layout(set = 0, binding = slot, std430) readonly buffer Slot##slot { uint words[]; }          \
+  slot_##slot;                                                                                  \
+  layout(set = 0, binding = slot, std430) readonly buffer Pairs##slot { uint64_t pairs[]; }     \
+  pairs_##slot;                                                                                 \
   uvec2 LoadRaw##slot(uint type, uint i) {                                                      \
     uint log2_bits = BitsLog2(type);                                                            \
-    if (log2_bits == 6u) return LOAD_TWO_WORDS(slot, i);                                        \
+    if (log2_bits == 6u) return LOAD_PAIR(slot, i);                                             \
     if (log2_bits == 5u) return uvec2(LOAD_WORD(slot, i), 0u);                                  \
     uint word = LOAD_WORD(slot, i >> (5u - log2_bits));                                         \
     return uvec2(bitfieldExtract(word, int((i << log2_bits) & 31u), int(1u << log2_bits)), 0u); \
   }
+#define LOAD_WORD(slot, i) (slot_##slot.words[i])
 #define LOAD_RAW(slot, type, i) LoadRaw##slot(type, i)
+
+// READ_SLOT_WIDE declares a slot, which is read-only already, for loads of many words at once:
+// LOAD_PAIR gives words 2 * i and on, LOAD_QUAD words 4 * i to 4 * i + 3; those of the last ones that
+// are beyond the tensor hold anything.
+#define LOAD_PAIR(slot, i) unpackUint2x32(pairs_##slot.pairs[i])
+#if TENSOR_READS == READS_TEXELS
+
+#define READ_SLOT_WIDE(slot) \
+  layout(set = 0, binding = 16 + slot) uniform usamplerBuffer texels_##slot;
+#define LOAD_QUAD(slot, i) texelFetch(texels_##slot, int(i))
+
+#else
+
+// Drivers that check each load for itself do half as much by 64 bits.
+#define READ_SLOT_WIDE(slot)                                                               \
+  layout(set = 0, binding = slot, std430) readonly buffer Quads##slot { u64vec2 quads[]; } \
+  quads_##slot;                                                                            \
+  uvec4 LoadQuad##slot(uint i) {                                                           \
+    u64vec2 quad = quads_##slot.quads[i];                                                  \
+    return uvec4(unpackUint2x32(quad.x), unpackUint2x32(quad.y));                          \
+  }
+#define LOAD_QUAD(slot, i) LoadQuad##slot(i)
+
+#endif
 
 // Declares slot `slot` as a result. It may share memory with a read-only slot where the kernel
 // reads nothing that another invocation writes.

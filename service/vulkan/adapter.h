@@ -18,8 +18,9 @@ namespace webnnd::service {
 
 // What differs between kinds of devices.
 struct DeviceProfile {
-  // Which form of each shader. Storage-buffer loads are checked and slow on llvmpipe (11 ns for 8
-  // words, 39 for 32), texel fetches fast (5 ns either way); GPUs have it the other way round.
+  // Which form of each shader. Loads of quads from storage buffers are slow on llvmpipe, which
+  // checks each word, and texel fetches fast (39 ns and 5 for 8 quads); GPUs have it the other way
+  // round.
   shaders::Variant variant = shaders::Variant::kStorageReads;
   uint32_t local_size = 0;  // Specialisation constant 0 of every shader.
   // Invocations of every subgroup, where no kernel has others; else 0. A specialisation constant of
@@ -46,8 +47,8 @@ struct Adapter {
 };
 
 // Workgroups of a kernel call on llvmpipe, which deals them out to its threads in equal parts
-// beforehand, and has a thread for each of `threads` cores, but 16 or 32 at most. Each costs about a
-// microsecond: one for each thread, or some where it is not known how many there are.
+// beforehand, and has a thread for each of `threads` cores, but 16 or 32 at most. Each costs about
+// a microsecond: one for each thread, or some where it is not known how many there are.
 uint32_t WorkgroupsOfThreads(uint32_t threads);
 
 // All adapters of the loader, in its order; one that lacks something has `info.missing` set.

@@ -24,7 +24,7 @@ constexpr FeatureRow kFeatures[] = {
     {"fp16", "float16 arithmetic; emulated through float32 without", false,
      FEATURE(vulkan12.shaderFloat16)},
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
-    {"texel-buffers", "operands read as texels; storage buffers without", false,
+    {"texel-buffers", "quads of operands read as texels; from storage buffers without", false,
      FEATURE(texel_buffers)},
     {"int8", "8-bit arithmetic", false, FEATURE(vulkan12.shaderInt8)},
 };
