@@ -13,6 +13,14 @@
 #include "depthwise.glsl"
 #include "depthwise_weights.glsl"
 
+#if TENSOR_READS == READS_TEXELS
+#include "depthwise_lines.glsl"
+const bool kByLines = kType == kFloat32 && STEP == 1u;
+#else
+const bool kByLines = false;
+void ComputeAllLines(uint planes) {}
+#endif
+
 // What four columns need of a line.
 const uint kLineLength = 3u * STEP + TAPS;
 
@@ -83,5 +91,9 @@ void ComputeUnit(uint unit) {
 }
 
 void main() {
-  GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+  if (kByLines) {
+    ComputeAllLines(Divide(Divide(P(0), P4(1).xyz), P4(2).xyz));
+  } else {
+    GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+  }
 }

@@ -18,6 +18,14 @@
 
 layout(constant_id = 8) const uint kLead = 0u;
 
+#if TENSOR_READS == READS_TEXELS
+#include "depthwise_lines.glsl"
+const bool kByLines = kType == kFloat32;
+#else
+const bool kByLines = false;
+void ComputeAllLines(uint planes) {}
+#endif
+
 // Fours of the image that four columns need of a line, with any lead, and which of them is loaded.
 const uint kFours = (kLead + 3u + TAPS + 3u) / 4u;
 const uint kFoursMax = (3u + 3u + TAPS + 3u) / 4u;
@@ -172,7 +180,9 @@ void ComputeTogether() {
 }
 
 void main() {
-  if (kShares) {
+  if (kByLines) {
+    ComputeAllLines(Divide(P(0), P4(2).xyz));
+  } else if (kShares) {
     ComputeTogether();
   } else {
     const uint fours = P4(1).x;

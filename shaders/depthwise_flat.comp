@@ -16,6 +16,14 @@
 
 layout(constant_id = 8) const uint kStraddles = 0u;
 
+#if TENSOR_READS == READS_TEXELS
+#include "depthwise_lines.glsl"
+const bool kByLines = kType == kFloat32;
+#else
+const bool kByLines = false;
+void ComputeAllLines(uint planes) {}
+#endif
+
 // What four elements need of a line.
 const uint kLineLength = 3u + TAPS;
 
@@ -88,5 +96,9 @@ void ComputeQuad(uint quad) {
 }
 
 void main() {
-  GRID_STRIDE_LOOP(quad, P(0)) ComputeQuad(quad);
+  if (kByLines) {
+    ComputeAllLines(Divide(Divide(4u * P(0), P4(1).xyz), P4(2).xyz));
+  } else {
+    GRID_STRIDE_LOOP(quad, P(0)) ComputeQuad(quad);
+  }
 }

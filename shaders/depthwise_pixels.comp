@@ -1,6 +1,6 @@
 // Depthwise convolutions of images whose channels lie together, with windows of TAPS by TAPS that move
 // by STEP both ways and are not dilated. Slots and specialisation constants are those of
-// depthwise_conv2d.comp.
+// depthwise_conv2d.comp, and 8 says whether there are enough channels of float32 for a subgroup.
 //
 // An invocation goes along ROWS rows of the result, column after column, for four neighbouring channels:
 // it loads each pixel of the image once and adds it to all sums that it is a part of, where single
@@ -13,9 +13,19 @@
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
 
+layout(constant_id = 8) const uint kManyChannels = 0u;
+
 // Columns of the result whose sums are begun before that of another one is complete.
 const uint kPending = (TAPS - 1u) / STEP;
 const uint kLines = (ROWS - 1u) * STEP + TAPS;
+
+#if TENSOR_READS == READS_TEXELS
+#include "depthwise_channels.glsl"
+const bool kByChannels = kManyChannels != 0u;
+#else
+const bool kByChannels = false;
+void ComputeAllChannels() {}
+#endif
 
 struct Weights {
   vec4 of[TAPS][TAPS];
@@ -118,5 +128,9 @@ void ComputeUnit(uint unit) {
 }
 
 void main() {
-  GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+  if (kByChannels) {
+    ComputeAllChannels();
+  } else {
+    GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+  }
 }

@@ -12,6 +12,11 @@ layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConsta
 // runs both sides of an `if` on it, and selects by mask what the two leave.
 #define SUBGROUP_SIZE (kSubgroupSize != 0u ? kSubgroupSize : gl_SubgroupSize)
 
+// `x`, which all invocations of a subgroup have, the first one among them: for drivers that cannot
+// tell. On llvmpipe it is then computed once, and places that differ by the invocation's number alone
+// are known to follow each other.
+#define UNIFORM(x) subgroupShuffle(x, 0u)
+
 float SumOverSubgroup(float value) {
   for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) value += subgroupShuffleXor(value, step);
   return value;

@@ -25,6 +25,8 @@ struct DepthwiseBlock {
   uint32_t steps_max = 1;
   bool goes_down = false;
   bool is_flat = false;  // Quads of the result, whatever rows they are in.
+  // Whether it takes float32 by lines on llvmpipe (depthwise_lines.glsl).
+  bool has_lines = false;
 };
 
 // Of kernels that go along rows, or down: few enough for many invocations, and for none to loop too
@@ -64,17 +66,23 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t resul
     return {by_one ? ShaderId::kDepthwisePixels3 : ShaderId::kDepthwisePixels3Step2, 4, kStepsMax};
   }
   if (taps == 3 && width.input % 4 == 0 && width.output % 4 == 0) {
-    if (by_one) return {ShaderId::kDepthwiseColumns3, kStepsMax, 1, /*goes_down=*/true};
+    if (by_one) {
+      return {.shader = ShaderId::kDepthwiseColumns3,
+              .rows = kStepsMax,
+              .goes_down = true,
+              .has_lines = true};
+    }
     return {ShaderId::kDepthwiseRows3Step2, 4, kStepsMax};
   }
   if (by_one && LiesAsTheImage(convolution, results)) {
     return {.shader = taps == 5 ? ShaderId::kDepthwiseFlat5 : ShaderId::kDepthwiseFlat3,
-            .is_flat = true};
+            .is_flat = true,
+            .has_lines = true};
   }
-  if (taps == 5) {
-    return {by_one ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock5Step2, 7};
-  }
-  return {by_one ? ShaderId::kDepthwiseBlock3 : ShaderId::kDepthwiseBlock3Step2, 7};
+  const ShaderId by_two =
+      taps == 5 ? ShaderId::kDepthwiseBlock5Step2 : ShaderId::kDepthwiseBlock3Step2;
+  const ShaderId by_one_block = taps == 5 ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock3;
+  return {.shader = by_one ? by_one_block : by_two, .rows = 7, .has_lines = by_one};
 }
 
 }  // namespace
@@ -116,6 +124,11 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
                                        : uint64_t{output.batch} * down * across *
                                              (channels_last ? fours : output.channel);
 
+  // Where they are enough for a subgroup of llvmpipe's (depthwise_channels.glsl).
+  constexpr uint32_t kLanesMax = 16;
+  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
+  const bool by_channels = channels_last && line >= kLanesMax && is_float;
+
   const uint32_t taps_of_row = convolution.width.window;
   const bool taps_together = convolution.filter_column == 1 &&
                              convolution.filter_row == taps_of_row &&
@@ -135,6 +148,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(LeadOf(convolution.width));
   }
   if (block.is_flat) call.specialization.push_back(line * output.row % 4 != 0);
+  if (channels_last && block.steps_max > 1) call.specialization.push_back(by_channels);
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
   const uint64_t bands = uint64_t{output.batch} * down * output.channel;
@@ -155,10 +169,11 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.invocations = block.goes_down ? bands * std::bit_ceil(fours) : units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
-  if (block.goes_down) {
+  if (block.goes_down || (block.has_lines && is_float)) {
     call.cost_per_turn = 4;
   } else if (block.steps_max > 1) {
-    call.cost_per_turn = 4 * block.rows;
+    // Of single channels (depthwise_channels.glsl), or of four.
+    call.cost_per_turn = (by_channels ? 1 : 4) * block.rows;
   }
   builder.AddCall(std::move(call));
   return {};

@@ -43,6 +43,9 @@ std::vector<Head> Heads() {
       {"depthwise, channels last",
        conv({1, 5, 6, 8}, {8, 3, 3, 1}, Layout::kNhwc, FilterLayout::kOhwi, 8),
        {1, 1, 8}},
+      {"depthwise, many channels last",
+       conv({1, 5, 6, 20}, {20, 3, 3, 1}, Layout::kNhwc, FilterLayout::kOhwi, 20),
+       {1, 1, 20}},
       {"one channel out of many",
        conv({1, 4, 5, 5}, {2, 2, 3, 3}, Layout::kNchw, FilterLayout::kOihw, 2),
        {2, 1, 1}},
@@ -100,7 +103,7 @@ TEST_F(Fusion, WhatFollowsAProduct_IsPartOfIt) {
   const std::vector<Follow> activations = Activations();
   const std::vector<Head> heads = Heads();
   const auto count = static_cast<uint32_t>(2 * heads.size());
-  for (const uint32_t turn : SampledTurns(count, 2)) {
+  for (const uint32_t turn : SampledTurns(count, 2, /*step=*/7)) {
     // The sample has every head, in one type or the other. The activations take turns, so that each
     // meets several heads.
     const OperandDataType type = turn < heads.size() ? kFloat : kHalf;

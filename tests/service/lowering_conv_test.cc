@@ -292,6 +292,63 @@ TEST(LowerConv2d, DepthwiseAlongRows_MatchReference) {
   }
 }
 
+// Enough channels for a subgroup, and such that the last one has too many invocations for; rows and
+// columns that are left over, in one unit across and in more.
+TEST(LowerConv2d, DepthwiseOfManyChannels_MatchesReference) {
+  for (uint32_t turn = 0; turn < 16; ++turn) {
+    if (!IsThorough() && turn % 3 != 1) continue;
+    const uint32_t step = turn % 2 == 0 ? 1 : 2;
+    const uint32_t channels[] = {16, 20, 36, 64};
+    Conv2dAttributes attributes{
+        .padding = List{turn % 3, (turn + 1) % 3, turn / 2 % 3, (turn / 2 + 1) % 3},
+        .strides = List{step, step},
+        .groups = channels[turn / 2 % 4],
+        .input_layout = InputOperandLayout::kNhwc,
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4)};
+    const Shape images[] = {{2, attributes.groups, 9, 7},
+                            {1, attributes.groups, 4, 12},
+                            {1, attributes.groups, 3, 65 * step + 3}};
+    for (uint32_t i = 0; i < 3; ++i) {
+      ExpectConvolves(attributes, kFloat, images[i], {attributes.groups, 1, 3, 3}, turn % 3 == 0,
+                      500 + 10 * turn + i);
+    }
+  }
+}
+
+// What stands in for pixels outside of an image is none of the result.
+TEST(LowerConv2d, DepthwiseBesideNan_HasNumbersWhereNoWindowSeesIt) {
+  constexpr uint32_t kChannels = 16;
+  constexpr uint32_t kSize = 6;
+  for (const auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    const Conv2dAttributes attributes{
+        .padding = List{1, 1, 1, 1}, .groups = kChannels, .input_layout = layout};
+    const Shape image = {1, kChannels, kSize, kSize};
+    const Shape shape = ImageShape(layout, image);
+    Values pixels = RandomTensor(kFloat, shape, 1).Values();
+    for (uint32_t channel = 0; channel < kChannels; ++channel) {
+      for (const uint32_t place : {0u, kSize - 1}) {
+        pixels[ImageIndex(shape, layout, {0, channel, place, place})] =
+            std::numeric_limits<long double>::quiet_NaN();
+      }
+    }
+    const HostTensor input = HostTensor::Create(kFloat, shape, pixels);
+    const HostTensor filter = RandomTensor(
+        kFloat, FilterShape(OrderOf(attributes.filter_layout), {kChannels, 1, 3, 3}), 2);
+    const HostTensor result =
+        RunOne(OperatorKind::kConv2d, {input, filter, std::nullopt}, attributes);
+    const Values values = result.Values();
+    for (uint32_t channel = 0; channel < kChannels; ++channel) {
+      for (uint32_t y = 0; y < kSize; ++y) {
+        for (uint32_t x = 0; x < kSize; ++x) {
+          const bool sees = (y < 2 && x < 2) || (y >= kSize - 2 && x >= kSize - 2);
+          const size_t at = ImageIndex(result.descriptor.shape(), layout, {0, channel, y, x});
+          EXPECT_EQ(std::isnan(values[at]), sees) << y << ", " << x << " of channel " << channel;
+        }
+      }
+    }
+  }
+}
+
 TEST(LowerConv2d, PointwiseOfManyChannels_MatchesReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     Conv2dAttributes attributes{.input_layout = layout};
