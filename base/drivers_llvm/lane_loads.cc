@@ -17,6 +17,7 @@ LLVMBasicBlockRef LaneLoads::ReadAccess(LLVMBasicBlockRef block, LLVMValueRef bo
   LLVMValueRef loaded = llvm_.get_next_instruction(place);
   if (!Is(loaded, kLoad) || Operand(loaded, 0) != place) return nullptr;
   loop.element_type = llvm_.type_of(loaded);
+  if (llvm_.get_source_type(place) != loop.element_type) return nullptr;
   const Result result = ReadResult(llvm_.get_next_instruction(loaded), loaded, loop);
   const Result other =
       ReadResult(llvm_.get_first_instruction(outside), llvm_.const_null(loop.element_type), loop);
@@ -34,6 +35,9 @@ LaneLoads::Result LaneLoads::ReadResult(LLVMValueRef first, LLVMValueRef element
                                         const Loop& loop) const {
   if (!Is(first, kLoad)) return {};
   LLVMValueRef variable = Operand(first, 0);
+  const bool is_inside =
+      llvm_.is_instruction(variable) != nullptr && loop.blocks.contains(llvm_.get_block(variable));
+  if (is_inside) return {};
   LLVMValueRef changed = llvm_.get_next_instruction(first);
   if (!Is(changed, kInsertElement) || Operand(changed, 0) != first ||
       Operand(changed, 1) != element || Operand(changed, 2) != loop.lane ||

@@ -8,6 +8,8 @@ namespace {
 constexpr unsigned kMaskedLanesMin = 8;
 constexpr unsigned kMaskedBitsMin = 32;
 
+constexpr int kDepthMax = 8;  // Of operations that make up an offset.
+
 }  // namespace
 
 void LaneLoops::Combine() {
@@ -63,7 +65,7 @@ std::optional<LaneLoops::Loop> LaneLoops::LoopOf(LLVMBasicBlockRef latch) const 
 // those names an element that it would not name, nor would it be one of the buffer's.
 LLVMValueRef LaneLoops::Unshifted(const Loop& loop) const {
   const bool is_shifted = Is(loop.offsets, kAShr) || Is(loop.offsets, kLShr);
-  if (!is_shifted) return loop.offsets;
+  if (!is_shifted || CountOf(loop) != 1) return loop.offsets;  // What follows them may.
   LLVMValueRef bytes = Operand(loop.offsets, 0);
   const std::optional<uint32_t> shift = steps_.NumberOf(Operand(loop.offsets, 1));
   const bool is_whole = shift && 1u << *shift == BytesPerElement(loop) && Is(bytes, kShl) &&
@@ -222,7 +224,7 @@ LLVMValueRef LaneLoops::HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValue
   return llvm_.build_and(build_.get(), is_before, build_.Splat(has_some, LanesOf(offsets)), "");
 }
 
-LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets) const {
+LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets, int depth) const {
   LLVMBuilderRef builder = build_.get();
   if (Is(offsets, kShuffleVector)) {
     const int from = llvm_.get_mask_value(offsets, 0);
@@ -239,13 +241,11 @@ LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets) const {
       return element;
     }
   }
-  if (Is(offsets, kAdd)) {
-    LLVMValueRef a = FirstOf(Operand(offsets, 0));
-    return llvm_.build_add(builder, a, FirstOf(Operand(offsets, 1)), "");
-  }
-  if (Is(offsets, kMul)) {
-    LLVMValueRef a = FirstOf(Operand(offsets, 0));
-    return llvm_.build_mul(builder, a, FirstOf(Operand(offsets, 1)), "");
+  if (depth < kDepthMax && (Is(offsets, kAdd) || Is(offsets, kMul))) {
+    LLVMValueRef a = FirstOf(Operand(offsets, 0), depth + 1);
+    LLVMValueRef b = FirstOf(Operand(offsets, 1), depth + 1);
+    return Is(offsets, kAdd) ? llvm_.build_add(builder, a, b, "")
+                             : llvm_.build_mul(builder, a, b, "");
   }
   return build_.Element(offsets, 0);
 }

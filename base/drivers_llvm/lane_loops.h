@@ -60,8 +60,7 @@ class LaneLoops {
   virtual bool CanReplace(const Loop& loop) const = 0;
   virtual void Replace(const Loop& loop) = 0;
 
-  // getelementptr address, offset + number of the element, before `access`, which alone is behind
-  // it in its block. Reads the address, and `bound`.
+  // getelementptr address, offset + number of the element. Reads the address, and `bound`.
   bool ReadPlace(LLVMValueRef place, LLVMValueRef bound, Loop& loop) const;
   // Where a block goes that does nothing behind `last`. Null where there is more.
   LLVMBasicBlockRef NextBehind(LLVMValueRef last) const;
@@ -70,7 +69,7 @@ class LaneLoops {
   LLVMValueRef HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValueRef size) const;
   // The first lane's offset. What makes up those of all lanes is computed for that lane alone, and
   // leaves vectors to what needs them.
-  LLVMValueRef FirstOf(LLVMValueRef offsets) const;
+  LLVMValueRef FirstOf(LLVMValueRef offsets) const { return FirstOf(offsets, 0); }
   // Whether a buffer has all of `lanes` elements from `first` on, which has 64 bits.
   LLVMValueRef IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const;
   // What the loop computes for lane 0, computed where the builder is.
@@ -118,6 +117,7 @@ class LaneLoops {
   void CombineIn(LLVMValueRef function);
   // None where `latch` ends no such loop.
   std::optional<Loop> LoopOf(LLVMBasicBlockRef latch) const;
+  LLVMValueRef FirstOf(LLVMValueRef offsets, int depth) const;
   LLVMValueRef Unshifted(const Loop& loop) const;
   bool ReadLatch(LLVMBasicBlockRef latch, Loop& loop) const;
   bool ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const;

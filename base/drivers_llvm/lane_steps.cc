@@ -29,8 +29,9 @@ bool LaneSteps::IsUniform(LLVMValueRef value, int depth) const {
   for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
     LLVMValueRef operand = llvm_.get_operand(value, static_cast<unsigned>(i));
     LLVMTypeRef operand_type = llvm_.type_of(operand);
-    if (llvm_.get_type_kind(operand_type) == kVectorType &&
-        llvm_.get_vector_size(operand_type) != llvm_.get_vector_size(type)) {
+    const bool is_vector = llvm_.get_type_kind(operand_type) == kVectorType;
+    if (is_vector ? llvm_.get_vector_size(operand_type) != llvm_.get_vector_size(type)
+                  : opcode == kBitCast) {
       return false;
     }
     if (!IsUniform(operand, depth + 1)) return false;

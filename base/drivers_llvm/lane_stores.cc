@@ -31,7 +31,10 @@ LLVMBasicBlockRef LaneStores::ReadAccess(LLVMBasicBlockRef block, LLVMValueRef b
   }
   LLVMValueRef value = Operand(store, 0);
   if (loop.element_type == nullptr) loop.element_type = llvm_.type_of(value);
-  if (llvm_.type_of(value) != loop.element_type) return nullptr;
+  if (llvm_.type_of(value) != loop.element_type ||
+      llvm_.get_source_type(place) != loop.element_type) {
+    return nullptr;
+  }
   if (Is(value, kBitCast)) value = Operand(value, 0);
   if (!Is(value, kExtractElement) || Operand(value, 1) != loop.lane) return nullptr;
   loop.values.push_back(Operand(value, 0));

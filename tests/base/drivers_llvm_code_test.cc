@@ -89,6 +89,11 @@ TEST(UniformLanes, LoadsOfOwnIndices_StayAsTheyAre) {
     const int loads = CountOf(code, " load i32");
     EXPECT_GE(loads, 2) << code;
   }
+  // Elements of one number.
+  const std::string parts = Gather(
+      "  %low = zext i32 %n to i256\n  %bits = shl i256 %low, 40\n"
+      "  %index = bitcast i256 %bits to <8 x i32>");
+  EXPECT_GE(CountOf(llvm.Optimize(parts, kPasses), " load i32"), 2);
   // Another number of elements, of which pairs are the same.
   const std::string cast = Gather(
       "  %pair = insertelement <4 x i64> undef, i64 4294967298, i32 0\n"
