@@ -19,7 +19,7 @@ inline constexpr size_t kVariantCount = 2;
 inline constexpr uint32_t kSubgroupSizeConstant = 100;
 
 std::span<const uint32_t> Spirv(ShaderId id, Variant variant);
-// Bit i: the module declares binding i of set 0 (tensor.glsl).
+// Bit i: the module uses binding i of set 0 (tensor.glsl).
 uint64_t Bindings(ShaderId id, Variant variant);
 // The row's name: "CopyWords".
 std::string_view ShaderName(ShaderId id);

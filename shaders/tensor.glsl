@@ -93,8 +93,9 @@ uint BitsLog2(uint type) {
 #define READS_STORAGE 0  // Storage buffers at bindings 1 to 16, as all else.
 #define READS_TEXELS 1   // Texel buffers of RGBA32_UINT at bindings 17 to 32.
 
-// Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words and
-// LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the high word in .y.
+// Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words, LOAD_PAIR words
+// 2 * i and on, and LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the
+// high word in .y.
 #define READ_SLOT(slot)                                                                         \
   layout(set = 0, binding = slot, std430) readonly buffer Slot##slot { uint words[]; }          \
   slot_##slot;                                                                                  \
@@ -108,12 +109,12 @@ uint BitsLog2(uint type) {
     return uvec2(bitfieldExtract(word, int((i << log2_bits) & 31u), int(1u << log2_bits)), 0u); \
   }
 #define LOAD_WORD(slot, i) (slot_##slot.words[i])
+#define LOAD_PAIR(slot, i) unpackUint2x32(pairs_##slot.pairs[i])
 #define LOAD_RAW(slot, type, i) LoadRaw##slot(type, i)
 
-// READ_SLOT_WIDE declares a slot, which is read-only already, for loads of many words at once:
-// LOAD_PAIR gives words 2 * i and on, LOAD_QUAD words 4 * i to 4 * i + 3; those of the last ones that
-// are beyond the tensor hold anything.
-#define LOAD_PAIR(slot, i) unpackUint2x32(pairs_##slot.pairs[i])
+// READ_SLOT_WIDE declares a slot, which is read-only already, for loads of quads: LOAD_QUAD gives words
+// 4 * i to 4 * i + 3; those of the last one, and of the last pair, that are beyond the tensor hold
+// anything.
 #if TENSOR_READS == READS_TEXELS
 
 #define READ_SLOT_WIDE(slot) \

@@ -45,6 +45,17 @@ bool LiesAsTheImage(const Convolution& convolution, uint64_t results) {
 // Where in a four a window's first column lies whose result is the first of four.
 uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 
+// Turns of all lanes together, at most, for a channel of `rows` of `columns`
+// (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
+// lines a turn.
+uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps) {
+  constexpr uint32_t kLanesMax = 16;
+  constexpr uint32_t kRowsMax = 64;
+  const uint64_t lines = std::min(rows, kRowsMax) + taps - 1;
+  const uint64_t turns = 1 + DivideRoundingUp<uint64_t>(lines, 2);
+  return DivideRoundingUp(rows, kRowsMax) * (columns + uint64_t{kLanesMax} - 1) * turns;
+}
+
 DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t results) {
   constexpr DepthwiseBlock kOther = {ShaderId::kDepthwiseConv2d};
   const Axis& height = convolution.height;
@@ -169,7 +180,13 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.invocations = block.goes_down ? bands * std::bit_ceil(fours) : units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
-  if (block.goes_down || (block.has_lines && is_float)) {
+  if (block.has_lines && is_float) {
+    call.cost_per_turn = 4;
+    // Of narrow rows, and of few, turns do less than that.
+    const uint64_t planes = uint64_t{output.batch} * output.channel;
+    call.cost =
+        std::max(call.cost, call.cost_per_turn * planes * LaneTurns(line, output.row, taps_of_row));
+  } else if (block.goes_down) {
     call.cost_per_turn = 4;
   } else if (block.steps_max > 1) {
     // Of single channels (depthwise_channels.glsl), or of four.

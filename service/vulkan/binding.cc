@@ -160,7 +160,7 @@ Status BindingImpl::WriteSet(size_t call) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     // Vulkan knows no empty range; a kernel without elements does not touch it.
     if (buffers[i].bytes == 0) continue;
-    // In storage as well: a kernel may declare as a result what a call only reads.
+    // In storage as well, where words and pairs are read.
     descriptors.storage[i] = Describe(buffers[i]);
     if (layout.HasTexels(i) && !buffers[i].written) {
       ASSIGN_OR_RETURN(descriptors.texels[i], TexelView(buffers[i]));

@@ -28,12 +28,12 @@ struct KernelDescriptors {
   std::array<VkBufferView, kBuffersPerCallMax> texels{};  // Only for shaders that read texels.
 };
 
-// Of shaders that declare the same bindings: 0 has the parameters, with a dynamic offset; 1 to
+// Of shaders that use the same bindings: 0 has the parameters, with a dynamic offset; 1 to
 // kBuffersPerCallMax are the slots as storage buffers, and those that follow the slots as uniform
 // texel buffers. No others: lavapipe goes through all bindings of a layout at each kernel call.
 class KernelSetLayout {
  public:
-  // Bit i: shaders declare binding i.
+  // Bit i: shaders use binding i.
   KernelSetLayout(LogicalDevice& device, uint64_t bindings)
       : device_(device), bindings_(bindings | 1), set_(device.get()), pipeline_(device.get()) {}
 

@@ -103,7 +103,7 @@ TEST_F(Fusion, WhatFollowsAProduct_IsPartOfIt) {
   const std::vector<Follow> activations = Activations();
   const std::vector<Head> heads = Heads();
   const auto count = static_cast<uint32_t>(2 * heads.size());
-  for (const uint32_t turn : SampledTurns(count, 2, /*step=*/7)) {
+  for (const uint32_t turn : SampledTurns(count, 2, /*step=*/13)) {
     // The sample has every head, in one type or the other. The activations take turns, so that each
     // meets several heads.
     const OperandDataType type = turn < heads.size() ? kFloat : kHalf;

@@ -252,6 +252,17 @@ TEST(Shaders, Bindings_AreParametersAndSlots) {
   }
 }
 
+// What no code can reach is not among them.
+TEST(Shaders, Bindings_AreThoseThatAreUsed) {
+  const auto of_slot_1 = [](shaders::ShaderId id) {
+    constexpr uint64_t kStorageAndTexels = uint64_t{1} << 1 | uint64_t{1}
+                                                                  << (1 + kBuffersPerCallMax);
+    return shaders::Bindings(id, shaders::Variant::kTexelReads) & kStorageAndTexels;
+  };
+  EXPECT_EQ(of_slot_1(shaders::ShaderId::kCopyNarrow), uint64_t{1} << 1);
+  EXPECT_EQ(of_slot_1(shaders::ShaderId::kUnaryFloat), uint64_t{1} << (1 + kBuffersPerCallMax));
+}
+
 class DeviceTest : public VulkanTest {};
 
 TEST_F(DeviceTest, Layouts_AreSharedByShadersOfTheSameBindings) {
