@@ -13,6 +13,7 @@
 #include "depthwise.glsl"
 #include "depthwise_weights.glsl"
 
+// On llvmpipe float32 goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32 && STEP == 1u;

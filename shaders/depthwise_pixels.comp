@@ -19,6 +19,7 @@ layout(constant_id = 8) const uint kManyChannels = 0u;
 const uint kPending = (TAPS - 1u) / STEP;
 const uint kLines = (ROWS - 1u) * STEP + TAPS;
 
+// On llvmpipe many channels of float32 go one by one instead.
 #if TENSOR_READS == READS_TEXELS
 #include "depthwise_channels.glsl"
 const bool kByChannels = kManyChannels != 0u;
