@@ -1,0 +1,213 @@
+// Convolutions of one channel for each, against double loops over every tap.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <utility>
+
+#include "tests/service/convolution_reference.h"
+#include "tests/support/sample.h"
+
+namespace webnnd::service::image_test {
+namespace {
+
+TEST(LowerDepthwise, BothLayouts_MatchReference) {
+  for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .groups = 9, .input_layout = layout};
+    ExpectConvolves(attributes, kFloat, {2, 9, 8, 7}, {9, 1, 3, 3}, true, 1);
+    ExpectConvolves(attributes, kHalf, {1, 9, 5, 7}, {9, 1, 3, 3}, false, 2);
+  }
+}
+
+TEST(LowerDepthwise, ByFours_MatchReference) {
+  std::mt19937 random(7);
+  for (const uint32_t turn : SampledTurns(32, 4)) {
+    Conv2dAttributes attributes;
+    attributes.input_layout = static_cast<InputOperandLayout>(turn % 2);
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 2 % 4);
+    attributes.groups = 4 * Pick(random, 1, 3);
+    if (turn % 3 != 0)
+      attributes.padding =
+          List{Pick(random, 0, 4), Pick(random, 0, 4), Pick(random, 0, 4), Pick(random, 0, 4)};
+    if (turn % 5 != 0) attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 3)};
+    if (turn % 7 != 0) attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 3)};
+    // Lines that are a multiple of four, and such that are not.
+    Shape input = {Pick(random, 1, 2), attributes.groups, Pick(random, 7, 13),
+                   turn % 4 == 0 ? 16 : Pick(random, 7, 13)};
+    Shape filter = {attributes.groups, 1, Pick(random, 1, 3), Pick(random, 1, 3)};
+    ExpectConvolves(attributes, turn % 8 < 4 ? kHalf : kFloat, input, filter, turn % 3 == 0,
+                    100 * turn);
+  }
+}
+
+// Windows of 3 and 5 that move alike both ways, anywhere in lines of any length.
+TEST(LowerDepthwise, ByBlocks_MatchReference) {
+  std::mt19937 random(11);
+  Sample sample(7);
+  for (uint32_t turn = 0; turn < 32; ++turn) {
+    if (!sample.Takes()) continue;
+    const uint32_t window = turn % 2 == 0 ? 3 : 5;
+    const uint32_t step = turn % 4 < 2 ? 1 : 2;
+    Conv2dAttributes attributes;
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4);
+    attributes.groups = Pick(random, 2, 5);
+    attributes.strides = List{step, step};
+    if (turn % 3 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 6), Pick(random, 0, 6)};
+    }
+    Shape input = {Pick(random, 1, 2), attributes.groups, Pick(random, 5, 19),
+                   turn % 8 < 4 ? 16 : Pick(random, 5, 19)};
+    Shape filter = {attributes.groups, 1, window, window};
+    ExpectConvolves(attributes, turn % 5 < 2 ? kHalf : kFloat, input, filter, turn % 3 == 0,
+                    100 * turn);
+  }
+  // The same where channels lie together.
+  for (uint32_t turn = 0; turn < 16; ++turn) {
+    if (!sample.Takes()) continue;
+    const uint32_t step = turn % 2 == 0 ? 1 : 2;
+    Conv2dAttributes attributes{.strides = List{step, step},
+                                .groups = 4 * Pick(random, 1, 3),
+                                .input_layout = InputOperandLayout::kNhwc};
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4);
+    if (turn % 3 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 6), Pick(random, 0, 6)};
+    }
+    Shape input = {Pick(random, 1, 2), attributes.groups, Pick(random, 3, 13), Pick(random, 3, 13)};
+    Shape filter = {attributes.groups, 1, 3, 3};
+    ExpectConvolves(attributes, turn % 5 < 2 ? kHalf : kFloat, input, filter, turn % 3 == 0,
+                    300 * turn);
+  }
+  // Blocks that end below the image, one column, and one row that moves by another step.
+  ExpectConvolves(Conv2dAttributes{.padding = List{1, 1, 1, 1}, .groups = 2}, kFloat, {1, 2, 1, 1},
+                  {2, 1, 3, 3}, true, 1);
+  ExpectConvolves(Conv2dAttributes{.strides = List{1, 2}, .groups = 2}, kFloat, {1, 2, 3, 20},
+                  {2, 1, 3, 3}, true, 2);
+}
+
+// Results as large as images, in rows that are no whole fours: with quads in two rows, and in two
+// channels or two images, from each place of the window.
+TEST(LowerDepthwise, AsLargeAsTheImage_MatchesReference) {
+  for (uint32_t turn = 0; turn < 24; ++turn) {
+    if (!IsThorough() && turn % 3 != 1) continue;
+    const uint32_t window = turn % 2 == 0 ? 3 : 5;
+    const uint32_t above = turn % window;
+    const uint32_t before = turn / 2 % window;
+    Conv2dAttributes attributes{
+        .padding = List{above, window - 1 - above, before, window - 1 - before},
+        .groups = turn % 4 < 2 ? 4u : 6u,
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4)};
+    const Shape images[] = {{2, attributes.groups, 14, 14},
+                            {2, attributes.groups, 7, 7},
+                            {2, attributes.groups, 1, 5},
+                            {2, attributes.groups, 3, 6},
+                            {1, attributes.groups, 6, 8}};
+    ExpectConvolves(attributes, turn % 7 == 4 ? kHalf : kFloat, images[turn % 5],
+                    {attributes.groups, 1, window, window}, turn % 3 == 0, 400 + turn);
+  }
+}
+
+// Kernels that go along rows, or down: from each place in a four, with rows that are left over; in
+// lines that are no multiple of four, which other kernels take; in lines that more than one
+// subgroup shares; and with more than one unit across, or down.
+TEST(LowerDepthwise, AlongRows_MatchReference) {
+  for (uint32_t padding = 0; padding < 6; ++padding) {
+    for (const uint32_t step : {1u, 2u}) {
+      if (!IsThorough() && step == 2 && padding % 3 != 2) continue;
+      Conv2dAttributes attributes{.padding = List{2, 1, padding, 6 - padding},
+                                  .strides = List{step, step},
+                                  .groups = 4,
+                                  .filter_layout = static_cast<Conv2dFilterOperandLayout>(step)};
+      const uint32_t seed = 10 * padding + step;
+      ExpectConvolves(attributes, kFloat, {2, 4, 9, 20}, {4, 1, 3, 3}, true, seed);
+      ExpectConvolves(attributes, kHalf, {1, 4, 10, 12}, {4, 1, 3, 3}, false, seed + 100);
+      ExpectConvolves(attributes, kFloat, {1, 4, 4, 132}, {4, 1, 3, 3}, true, seed + 150);
+      ExpectConvolves(attributes, kFloat, {1, 4, 9, 19}, {4, 1, 3, 3}, true, seed + 200);
+    }
+  }
+  for (const auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    for (const uint32_t step : {1u, 2u}) {
+      Conv2dAttributes attributes{.padding = List{1, 1, 1, 1},
+                                  .strides = List{step, step},
+                                  .groups = 4,
+                                  .input_layout = layout};
+      ExpectConvolves(attributes, kFloat, {1, 4, 6, 264 * step}, {4, 1, 3, 3}, true, 300 + step);
+      ExpectConvolves(attributes, kHalf, {1, 4, 5, 65 * step}, {4, 1, 3, 3}, false, 310 + step);
+      ExpectConvolves(attributes, kFloat, {2, 4, 131 * step, 8}, {4, 1, 3, 3}, true, 320 + step);
+    }
+  }
+}
+
+// Enough channels for a subgroup, and such that the last one has too many invocations for; rows and
+// columns that are left over, in one unit across and in more.
+TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
+  for (uint32_t turn = 0; turn < 16; ++turn) {
+    if (!IsThorough() && turn % 3 != 1) continue;
+    const uint32_t step = turn % 2 == 0 ? 1 : 2;
+    const uint32_t channels[] = {16, 20, 36, 64};
+    Conv2dAttributes attributes{
+        .padding = List{turn % 3, (turn + 1) % 3, turn / 2 % 3, (turn / 2 + 1) % 3},
+        .strides = List{step, step},
+        .groups = channels[turn / 2 % 4],
+        .input_layout = InputOperandLayout::kNhwc,
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4)};
+    const Shape images[] = {{2, attributes.groups, 9, 7},
+                            {1, attributes.groups, 4, 12},
+                            {1, attributes.groups, 3, 65 * step + 3}};
+    for (uint32_t i = 0; i < 3; ++i) {
+      ExpectConvolves(attributes, kFloat, images[i], {attributes.groups, 1, 3, 3},
+                      turn / 2 % 2 == 0, 500 + 10 * turn + i);
+    }
+  }
+}
+
+// More of them than lavapipe's loops may have turns, were there no more workgroups than cores.
+TEST(LowerDepthwise, OfManySmallChannels_MatchesReference) {
+  const Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .groups = 140000};
+  ExpectConvolves(attributes, kFloat, {1, 140000, 1, 4}, {140000, 1, 3, 3}, false, 700);
+}
+
+// What stands in for pixels outside of an image is none of the result.
+TEST(LowerDepthwise, BesideNan_HasNumbersWhereNoWindowSeesIt) {
+  constexpr uint32_t kChannels = 16;
+  constexpr uint32_t kSize = 6;
+  // At both ends, and at the end of a row, behind which the next one begins.
+  constexpr std::pair<int64_t, int64_t> kNans[] = {{0, 0}, {2, kSize - 1}, {kSize - 1, kSize - 1}};
+  for (const auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
+    const Conv2dAttributes attributes{
+        .padding = List{1, 1, 1, 1}, .groups = kChannels, .input_layout = layout};
+    const Shape image = {1, kChannels, kSize, kSize};
+    const Shape shape = ImageShape(layout, image);
+    Values pixels = RandomTensor(kFloat, shape, 1).Values();
+    for (uint32_t channel = 0; channel < kChannels; ++channel) {
+      for (const auto& [y, x] : kNans) {
+        pixels[ImageIndex(shape, layout, {0, channel, y, x})] =
+            std::numeric_limits<long double>::quiet_NaN();
+      }
+    }
+    const HostTensor input = HostTensor::Create(kFloat, shape, pixels);
+    const HostTensor filter = RandomTensor(
+        kFloat, FilterShape(OrderOf(attributes.filter_layout), {kChannels, 1, 3, 3}), 2);
+    const HostTensor result =
+        RunOne(OperatorKind::kConv2d, {input, filter, std::nullopt}, attributes);
+    const Values values = result.Values();
+    for (uint32_t channel = 0; channel < kChannels; ++channel) {
+      for (int64_t y = 0; y < kSize; ++y) {
+        for (int64_t x = 0; x < kSize; ++x) {
+          const bool sees = std::ranges::any_of(kNans, [&](const auto& nan) {
+            return std::abs(nan.first - y) < 2 && std::abs(nan.second - x) < 2;
+          });
+          const size_t at = ImageIndex(result.descriptor.shape(), layout, {0, channel, y, x});
+          EXPECT_EQ(std::isnan(values[at]), sees) << y << ", " << x << " of channel " << channel;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::service::image_test
