@@ -1,8 +1,10 @@
 #include "tools/benchmarks/machine.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <barrier>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,20 +12,56 @@
 #include <new>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "tools/benchmarks/statistics.h"
 
 namespace webnnd::benchmarks {
 namespace {
 
-unsigned CoreCount() { return std::max(1u, std::thread::hardware_concurrency()); }
+// The processors that this program may use.
+std::vector<int> FindProcessors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  (void)sched_getaffinity(0, sizeof(allowed), &allowed);
+  std::vector<int> processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &allowed)) processors.push_back(i);
+  }
+  if (processors.empty()) processors.push_back(0);
+  return processors;
+}
+
+const std::vector<int>& Processors() {
+  static const std::vector<int> processors = FindProcessors();
+  return processors;
+}
+
+unsigned CoreCount() { return static_cast<unsigned>(Processors().size()); }
+
+// Keeps the calling thread there. Two of them on one processor would measure half of the machine,
+// which a scheduler that still sees lavapipe's threads spin on another one lets happen.
+void StayOn(int processor) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(processor, &only);
+  (void)sched_setaffinity(0, sizeof(only), &only);
+}
 
 // Seconds for `work(thread, threads)` on every core at once.
 double TimeOnAllCores(const std::function<void(unsigned, unsigned)>& work) {
-  unsigned count = CoreCount();
+  const unsigned count = CoreCount();
+  double begin = 0;
+  // The last to come takes the time, when all others sleep: processor time is known of those alone.
+  std::barrier start(count, [&begin]() noexcept { begin = Now(); });
   std::vector<std::thread> threads;
-  double begin = Now();
-  for (unsigned i = 0; i < count; ++i) threads.emplace_back([&work, i, count] { work(i, count); });
+  for (unsigned i = 0; i < count; ++i) {
+    threads.emplace_back([&work, &start, i, count] {
+      StayOn(Processors()[i]);
+      start.arrive_and_wait();
+      work(i, count);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
   return Now() - begin;
 }
