@@ -17,71 +17,105 @@ const uint kLinesAtOnce = TAPS == 3u ? 3u : 2u;
 const uint kRowsMax = 64u;  // Of a unit, so that none loops too long.
 const uint kAllBits = 0xffffffffu;
 
-// Rows from `row` on, and columns from `first` on, of the result's channel `plane` of all images.
-void ComputeLines(uint plane, uint row, uint first) {
-  const uint lane = gl_SubgroupInvocationID;
+// What a workgroup knows of the lines that it goes down.
+struct Lines {
+  float weights[TAPS][TAPS];
+  float bias;
+  uint plane;
+  uint image;  // Where the channel's begins.
+  uint top;  // Before the first row it wraps.
+  uint height;
+  uint step;  // From line to line.
+  uint places[TAPS];  // Of the first line's pixel for each tap of a row.
+  uint masks[TAPS];
+  uint columns;
+  uint rows;
+  bool is_column;
+  uint result;
+};
+
+// What lines do from `done` on: sums[y] lacks those from tap y on. Where they are whole, all are in the
+// image, and each of them ends a row of the result.
+void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[TAPS]) {
+  float pixels[kLinesAtOnce][TAPS];
+  [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
+    const uint y = lines.top + done + i;
+    const uint from = UNIFORM(y * lines.step);
+    const uint mask = are_whole || y < lines.height ? kAllBits : 0u;
+    [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
+      const uint pixel = LOAD_WORD(1, lines.places[x] + from) & lines.masks[x];
+      pixels[i][x] = uintBitsToFloat(are_whole ? pixel : pixel & mask);
+    }
+  }
+  [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
+    [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
+      [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
+        sums[y] = fma(pixels[i][x], lines.weights[y][x], sums[y]);
+      }
+    }
+    const uint at = done + i - (TAPS - 1u);  // Before the first row it wraps.
+    const uint to = UNIFORM(at * lines.columns);
+    if (lines.is_column && (are_whole || at < lines.rows)) {
+      float sum = sums[TAPS - 1u];
+      if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, lines.result + to));
+      STORE_WORD(3, lines.result + to, floatBitsToUint(Activate(sum)));
+    }
+    [[unroll]] for (uint y = 1u; y < TAPS; ++y) sums[TAPS - y] = sums[TAPS - y - 1u];
+    sums[0] = lines.bias;
+  }
+}
+
+// What all of the result's channel `plane`, of all images, has in common.
+Lines FindLines(uint plane) {
   uvec3 channels = P4(3).xyz;
   uint batch = Divide(plane, channels);
   uint channel = plane - batch * channels.x;
-  uint columns = P(1);
-
+  Lines lines;
   uvec3 filter_strides = P4(5).xyz;
-  float weights[TAPS][TAPS];
   [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
       const uint e = channel * filter_strides.x + y * filter_strides.y + x * filter_strides.z;
-      weights[y][x] = LOAD(2, kType, UNIFORM(e));
+      lines.weights[y][x] = LOAD(2, kType, UNIFORM(e));
     }
   }
-  float bias = kHasBias != 0u ? LOAD(4, kType, UNIFORM(channel)) : 0.0;
-
+  lines.bias = kHasBias != 0u ? LOAD(4, kType, UNIFORM(channel)) : 0.0;
   uvec4 strides = P4(4);
-  const uint height = P4(kHeight).x;
+  lines.image = batch * strides.x + channel * strides.y;
+  lines.plane = plane;
+  lines.step = strides.z;
+  lines.height = P4(kHeight).x;
+  lines.columns = P(1);
+  return lines;
+}
+
+// Rows from `row` on, and columns from `first` on.
+void ComputeLines(Lines lines, uint row, uint first) {
+  const uint lane = gl_SubgroupInvocationID;
   // Before the first row, and the first column, they wrap; what then is loaded, from another row or
   // none, is left out.
-  uint top = row - P4(kHeight).z;
+  const uint before = P4(kHeight).z;
+  lines.top = row - before;
   uint left = first - P4(kWidth).z;
-  const uint image = batch * strides.x + channel * strides.y;
-  uint places[TAPS];
-  uint masks[TAPS];
   [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-    places[x] = UNIFORM(image + left + x) + lane;
-    masks[x] = left + x + lane < P4(kWidth).x ? kAllBits : 0u;
+    lines.places[x] = UNIFORM(lines.image + left + x) + lane;
+    lines.masks[x] = left + x + lane < P4(kWidth).x ? kAllBits : 0u;
   }
-  const uint rows = min(kRowsMax, P(2) - row);
-  const uint stored = first + lane < columns ? rows : 0u;
-  const uint result = UNIFORM((plane * P(2) + row) * columns + first) + lane;
+  lines.rows = min(kRowsMax, P(2) - row);
+  lines.is_column = first + lane < lines.columns;
+  lines.result = UNIFORM((lines.plane * P(2) + row) * lines.columns + first) + lane;
 
-  // sums[y] lacks the lines from tap y on.
   float sums[TAPS];
-  [[unroll]] for (uint y = 0u; y < TAPS; ++y) sums[y] = bias;
-  const uint end = rows + TAPS - 1u;
-  for (uint loop = UNKNOWN_ZERO; loop < end; loop += kLinesAtOnce) {
-    const uint done = UNIFORM(loop);
-    float pixels[kLinesAtOnce][TAPS];
-    [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
-      const uint y = top + done + i;
-      const uint from = UNIFORM(y * strides.z);
-      const uint mask = y < height ? kAllBits : 0u;
-      [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-        pixels[i][x] = uintBitsToFloat(LOAD_WORD(1, places[x] + from) & masks[x] & mask);
-      }
-    }
-    [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
-      [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
-        [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-          sums[y] = fma(pixels[i][x], weights[y][x], sums[y]);
-        }
-      }
-      const uint at = done + i - (TAPS - 1u);  // Before the first row it wraps.
-      const uint to = UNIFORM(at * columns);
-      if (at < stored) {
-        float sum = sums[TAPS - 1u];
-        if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, result + to));
-        STORE_WORD(3, result + to, floatBitsToUint(Activate(sum)));
-      }
-      [[unroll]] for (uint y = 1u; y < TAPS; ++y) sums[TAPS - y] = sums[TAPS - y - 1u];
-      sums[0] = bias;
+  [[unroll]] for (uint y = 0u; y < TAPS; ++y) sums[y] = lines.bias;
+  const uint end = lines.rows + TAPS - 1u;
+  // Whole turns lie between those before the image, or the first row, and those behind the last line.
+  const uint begin_whole = max(TAPS - 1u, before - min(before, row));
+  const uint inside = min(end, lines.height + before - min(lines.height + before, row));
+  const uint end_whole = inside / kLinesAtOnce * kLinesAtOnce;
+  for (uint done = UNKNOWN_ZERO; done < end;) {
+    AddLines(lines, UNIFORM(done), false, sums);
+    done += kLinesAtOnce;
+    for (; done >= begin_whole && done < end_whole; done += kLinesAtOnce) {
+      AddLines(lines, UNIFORM(done), true, sums);
     }
   }
 }
@@ -90,23 +124,25 @@ void ComputeLines(uint plane, uint row, uint first) {
 void ComputeAllLines(uint planes) {
   const uint down = (P(2) + kRowsMax - 1u) / kRowsMax;
   const uint across = (P(1) + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
-  const uint units = planes * down * across;
+  const uint of_plane = down * across;
+  const uint units = planes * of_plane;
   uint unit = StartOfWorkgroup(gl_WorkGroupID.x, units);
   const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, units);
   // Counted, since a division is one for each invocation.
-  uint band = unit / across;
-  uint block = unit - band * across;
-  uint plane = band / down;
-  uint row = kRowsMax * (band - plane * down);
-  for (; unit < end; ++unit) {
-    ComputeLines(plane, row, block * gl_WorkGroupSize.x);
-    ++block;
-    const bool is_next_band = block == across;
-    if (is_next_band) block = 0u;
-    if (is_next_band) row += kRowsMax;
-    const bool is_next_plane = row >= P(2);
-    if (is_next_plane) row = 0u;
-    if (is_next_plane) ++plane;
+  uint plane = unit / of_plane;
+  uint band = unit - plane * of_plane;
+  uint block = band % across;
+  uint row = kRowsMax * (band / across);
+  for (; unit < end; ++plane) {
+    const Lines lines = FindLines(plane);
+    for (; unit < end && row < P(2); ++unit) {
+      ComputeLines(lines, row, block * gl_WorkGroupSize.x);
+      ++block;
+      const bool is_next_band = block == across;
+      if (is_next_band) block = 0u;
+      if (is_next_band) row += kRowsMax;
+    }
+    row = 0u;
   }
 }
 

@@ -47,12 +47,12 @@ uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
-// lines a turn.
+// lines a turn, beside a turn for these and one for the channel.
 uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps) {
   constexpr uint32_t kLanesMax = 16;
   constexpr uint32_t kRowsMax = 64;
   const uint64_t lines = std::min(rows, kRowsMax) + taps - 1;
-  const uint64_t turns = 1 + DivideRoundingUp<uint64_t>(lines, 2);
+  const uint64_t turns = 2 + DivideRoundingUp<uint64_t>(lines, 2);
   return DivideRoundingUp(rows, kRowsMax) * (columns + uint64_t{kLanesMax} - 1) * turns;
 }
 

@@ -165,6 +165,21 @@ TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
   }
 }
 
+// More rows than a unit goes down, and lines before and behind the image of which windows see
+// nothing else.
+TEST(LowerDepthwise, OfManyRows_MatchesReference) {
+  for (const uint32_t window : {3u, 5u}) {
+    for (const uint32_t above : {0u, 1u, window, 2 * window + 1}) {
+      const Conv2dAttributes attributes{.padding = List{above, 8 - above % 8, 1, window - 2},
+                                        .groups = 2};
+      for (const uint32_t rows : {2u, 60u, 64u, 150u}) {
+        ExpectConvolves(attributes, kFloat, {1, 2, rows, 17}, {2, 1, window, window}, above == 1,
+                        750 + 10 * above + rows);
+      }
+    }
+  }
+}
+
 // More of them than lavapipe's loops may have turns, were there no more workgroups than cores.
 TEST(LowerDepthwise, OfManySmallChannels_MatchesReference) {
   const Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .groups = 140000};
