@@ -15,6 +15,7 @@
 
 // On llvmpipe float32 goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
+const bool kHasWholeTurns = false;
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32 && STEP == 1u;
 #else

@@ -6,6 +6,9 @@
 // image, with as many columns as it has invocations, and adds each line to all rows of the result that
 // it is a part of. A line is loaded once for each tap of a row: that costs less than to take it from
 // neighbours. What invocations share, UNIFORM names as such.
+//
+// Who includes it says whether images mostly have so many lines that a loop of its own pays for those
+// inside: kHasWholeTurns.
 #ifndef WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 
@@ -114,7 +117,7 @@ void ComputeLines(Lines lines, uint row, uint first) {
   for (uint done = UNKNOWN_ZERO; done < end;) {
     AddLines(lines, UNIFORM(done), false, sums);
     done += kLinesAtOnce;
-    for (; done >= begin_whole && done < end_whole; done += kLinesAtOnce) {
+    for (; kHasWholeTurns && done >= begin_whole && done < end_whole; done += kLinesAtOnce) {
       AddLines(lines, UNIFORM(done), true, sums);
     }
   }
