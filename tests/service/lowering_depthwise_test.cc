@@ -166,15 +166,17 @@ TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
 }
 
 // More rows than a unit goes down, and lines before and behind the image of which windows see
-// nothing else.
+// nothing else; of whole fours, which have kernels of their own, and not.
 TEST(LowerDepthwise, OfManyRows_MatchesReference) {
   for (const uint32_t window : {3u, 5u}) {
     for (const uint32_t above : {0u, 1u, window, 2 * window + 1}) {
       const Conv2dAttributes attributes{.padding = List{above, 8 - above % 8, 1, window - 2},
                                         .groups = 2};
       for (const uint32_t rows : {2u, 60u, 64u, 150u}) {
-        ExpectConvolves(attributes, kFloat, {1, 2, rows, 17}, {2, 1, window, window}, above == 1,
-                        750 + 10 * above + rows);
+        for (const uint32_t columns : {17u, 20u}) {
+          ExpectConvolves(attributes, kFloat, {1, 2, rows, columns}, {2, 1, window, window},
+                          above == 1, 750 + 10 * above + rows);
+        }
       }
     }
   }
