@@ -46,8 +46,8 @@ void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[TAP
     const uint from = UNIFORM(y * lines.step);
     const uint mask = are_whole || y < lines.height ? kAllBits : 0u;
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      const uint pixel = LOAD_WORD(1, lines.places[x] + from) & lines.masks[x];
-      pixels[i][x] = uintBitsToFloat(are_whole ? pixel : pixel & mask);
+      const uint pixel = LOAD_WORD(1, lines.places[x] + from);
+      pixels[i][x] = uintBitsToFloat(pixel & lines.masks[x] & mask);
     }
   }
   [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
