@@ -10,6 +10,12 @@
 // before it; so nobody spins for a while after that. Other conditions, the client's among them, do
 // not spin.
 //
+// For the scheduler a thread that spins works like any other. It leaves two threads of the pool on
+// one processor, for seconds, while the one that waits for both has another to itself; where that
+// one sleeps, the other processor gets one of them soon. So who waits alone, as lavapipe's queue
+// does for the pool, does not spin for long while nobody takes what it lends, and next to not at
+// all where its last wait was long.
+//
 // A program that links this object has them everywhere, also in the libraries that it loads later:
 // symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
 // pthread_cond_timedwait), but that they are no cancellation points. The sanitizers have their own.
@@ -33,6 +39,12 @@ namespace webnnd {
 namespace {
 
 constexpr int64_t kSpinNs = 200'000;
+// Who waits alone: for a short time at most, and for less than waking takes after a longer wait. A
+// dispatch of one small kernel, through the daemon, stays below.
+constexpr int64_t kShortWaitNs = 70'000;
+constexpr int64_t kLoneSpinNs = 500;
+// Who is back earlier lent the processor to nobody, or to another that waits.
+constexpr int64_t kTakenNs = 5'000;
 // Few: a thread that waits may have the processor of another one, which has just been called.
 constexpr int kLooksPerYield = 4;
 constexpr int kLockAttempts = 100;
@@ -44,8 +56,9 @@ struct Condition {
   std::atomic<uint32_t> sleeping;  // Threads that only the kernel can wake.
   std::atomic<uint32_t> waiting;   // Threads that will touch it again.
   bool monotonic;
-  bool shared;  // Between processes.
-  bool spins;   // It is lavapipe's.
+  bool shared;                   // Between processes.
+  bool spins;                    // It is lavapipe's.
+  std::atomic<bool> is_of_many;  // Several threads have waited for it at once: the pool.
 };
 static_assert(sizeof(Condition) <= sizeof(pthread_cond_t));
 static_assert(alignof(Condition) <= alignof(pthread_cond_t));
@@ -121,11 +134,12 @@ long Futex(Condition& condition, int operation, uint32_t value, const timespec* 
                  FUTEX_BITSET_MATCH_ANY);
 }
 
-// Whether there was a signal after `sequence` in that time.
-bool Spin(const Condition& condition, uint32_t sequence, int64_t ns) {
+// Whether there was a signal after `sequence` in that time, while nobody took what it lent for less
+// than `lone_ns` of it.
+bool Spin(const Condition& condition, uint32_t sequence, int64_t ns, int64_t lone_ns) {
   int64_t now = Now(CLOCK_MONOTONIC);
   const int64_t end = now + ns;
-  while (now < end && contention.MaySpin(now)) {
+  while (now < end && lone_ns > 0 && contention.MaySpin(now)) {
     for (int i = 0; i < kLooksPerYield; ++i) {
       if (condition.sequence.load() != sequence) {
         contention.OnSuccess();
@@ -136,7 +150,9 @@ bool Spin(const Condition& condition, uint32_t sequence, int64_t ns) {
     const int64_t before = now;
     sched_yield();
     now = Now(CLOCK_MONOTONIC);
-    contention.OnYield(now, now - before);
+    const int64_t away_ns = now - before;
+    contention.OnYield(now, away_ns);
+    if (away_ns < kTakenNs) lone_ns -= away_ns;
   }
   return condition.sequence.load() != sequence;
 }
@@ -165,6 +181,28 @@ int Sleep(Condition& condition, uint32_t sequence, clockid_t clock, const timesp
   return condition.sequence.load() == sequence ? ETIMEDOUT : 0;
 }
 
+// How long the calling thread waited the last time that it did so in this place of its program (or
+// in another one of few).
+int64_t& LastWaitNs(const void* site) {
+  constexpr size_t kPlaces = 16;
+  static thread_local int64_t last_ns[kPlaces] = {};
+  const auto address = reinterpret_cast<uintptr_t>(site);
+  return last_ns[(address ^ address >> 4 ^ address >> 8) % kPlaces];
+}
+
+// As Sleep, but spins first.
+int SpinAndSleep(Condition& condition, uint32_t sequence, clockid_t clock, const timespec* deadline,
+                 const void* site) {
+  int64_t& last_ns = LastWaitNs(site);
+  const int64_t lone_ns = last_ns < kShortWaitNs ? kShortWaitNs : kLoneSpinNs;
+  const int64_t begin = Now(CLOCK_MONOTONIC);
+  const bool signalled = Spin(condition, sequence, FindSpinNs(clock, deadline),
+                              condition.is_of_many ? kSpinNs : lone_ns);
+  const int result = signalled ? 0 : Sleep(condition, sequence, clock, deadline);
+  last_ns = Now(CLOCK_MONOTONIC) - begin;
+  return result;
+}
+
 // Those who wake together find it locked for a moment, which is no reason to sleep.
 int Lock(pthread_mutex_t* mutex) {
   for (int i = 0; i < kLockAttempts; ++i) {
@@ -175,22 +213,23 @@ int Lock(pthread_mutex_t* mutex) {
   return pthread_mutex_lock(mutex);
 }
 
+// `site` is where the caller goes on.
 int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
-         const timespec* deadline) {
+         const timespec* deadline, const void* site) {
   if (deadline != nullptr && (deadline->tv_nsec < 0 || deadline->tv_nsec >= kNsPerSecond)) {
     return EINVAL;
   }
   Condition& condition = Of(waited_for);
   const int old_errno = errno;
   const uint32_t sequence = condition.sequence.load();
-  condition.waiting.fetch_add(1);
+  if (condition.waiting.fetch_add(1) > 0) condition.is_of_many = true;
   if (const int failure = pthread_mutex_unlock(mutex); failure != 0) {
     condition.waiting.fetch_sub(1);
     return failure;
   }
-  const bool signalled = (kSpinEverywhere || condition.spins) &&
-                         Spin(condition, sequence, FindSpinNs(clock, deadline));
-  const int result = signalled ? 0 : Sleep(condition, sequence, clock, deadline);
+  const int result = kSpinEverywhere || condition.spins
+                         ? SpinAndSleep(condition, sequence, clock, deadline, site)
+                         : Sleep(condition, sequence, clock, deadline);
   // The last touch: it may be destroyed as soon as nobody waits.
   condition.waiting.fetch_sub(1);
   errno = old_errno;
@@ -224,6 +263,7 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
   made.sequence = 0;
   made.sleeping = 0;
   made.waiting = 0;
+  made.is_of_many = false;
   made.monotonic = clock == CLOCK_MONOTONIC;
   made.shared = shared == PTHREAD_PROCESS_SHARED;
   made.spins = webnnd::IsLavapipes(__builtin_return_address(0));
@@ -237,19 +277,20 @@ int pthread_cond_destroy(pthread_cond_t* condition) {
 }
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return webnnd::Wait(condition, mutex, CLOCK_MONOTONIC, nullptr);
+  return webnnd::Wait(condition, mutex, CLOCK_MONOTONIC, nullptr, __builtin_return_address(0));
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                            const timespec* deadline) {
   const bool monotonic = webnnd::Of(condition).monotonic;
-  return webnnd::Wait(condition, mutex, monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, deadline);
+  return webnnd::Wait(condition, mutex, monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, deadline,
+                      __builtin_return_address(0));
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const timespec* deadline) {
   if (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) return EINVAL;
-  return webnnd::Wait(condition, mutex, clock, deadline);
+  return webnnd::Wait(condition, mutex, clock, deadline, __builtin_return_address(0));
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) { return webnnd::Wake(condition, 1); }

@@ -267,5 +267,25 @@ TEST(AdaptiveConditions, WhoWaitsLong_Sleeps) {
   EXPECT_LT(CpuNs() - before, std::chrono::nanoseconds(kLong).count());
 }
 
+// It would keep a processor from the threads that it waits for.
+TEST(AdaptiveConditions, WhoWaitsAloneForLong_HardlySpins) {
+  void* library = dlopen(WEBNND_FAKE_LAVAPIPE, RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  auto make = reinterpret_cast<int (*)(pthread_cond_t*)>(dlsym(library, "MakeCondition"));
+  pthread_cond_t condition;
+  ASSERT_EQ(make(&condition), 0);
+  constexpr int kWaits = 50;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  const int64_t before = CpuNs();
+  for (int i = 0; i < kWaits; ++i) {
+    const timespec deadline = After(CLOCK_REALTIME, 2);
+    EXPECT_EQ(pthread_cond_timedwait(&condition, mutex.native_handle(), &deadline), ETIMEDOUT);
+  }
+  // A fifth of what it takes to spin for as long as threads of the pool do.
+  EXPECT_LT(CpuNs() - before, kWaits * 40'000);
+  dlclose(library);
+}
+
 }  // namespace
 }  // namespace webnnd
