@@ -50,15 +50,15 @@ Scheduling::Scheduling(const void* caller, const Llvm& llvm, LLVMValueRef functi
     return;
   }
   alone_.lock();
-  const char* options[] = {"webnnd", "-misched-topdown=true"};
-  // Where an LLVM does not know it, nothing happens.
-  parse_options_(2, options, nullptr);
+  const char* options[] = {"webnnd", "-misched-topdown=true", "-disable-machine-sink=true"};
+  // Where an LLVM does not know one of them, it ignores that.
+  parse_options_(3, options, nullptr);
 }
 
 Scheduling::~Scheduling() {
   if (parse_options_ == nullptr) return;
-  const char* options[] = {"webnnd", "-misched-topdown=false"};
-  parse_options_(2, options, nullptr);
+  const char* options[] = {"webnnd", "-misched-topdown=false", "-disable-machine-sink=false"};
+  parse_options_(3, options, nullptr);
 }
 
 }  // namespace webnnd
