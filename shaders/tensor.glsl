@@ -181,18 +181,15 @@ float HalfToFloat(uint bits) { return unpackHalf2x16(bits & 0xffffu).x; }
 
 // Rounds to nearest even. Not packHalf2x16: Vulkan lets it round either way.
 uint FloatToHalf(float x) {
-  uint bits = floatBitsToUint(x);
-  uint sign = (bits >> 16) & 0x8000u;
-  uint magnitude = bits & 0x7fffffffu;
-  uint result;
-  if (magnitude >= 0x47800000u) {  // 65536 and up, infinity, NaN.
-    result = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  } else if (magnitude < 0x38800000u) {  // Subnormal as float16: an addition rounds at bit 0.
-    result = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
-  } else {
-    result = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
-  }
-  return sign | result;
+  const uint bits = floatBitsToUint(x);
+  const uint magnitude = bits & 0x7fffffffu;
+  const uint normal = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1u)) >> 13;
+  // An addition rounds at bit 0.
+  const uint subnormal = floatBitsToUint(uintBitsToFloat(magnitude) + 0.5) - 0x3f000000u;
+  const uint finite = magnitude < 0x38800000u ? subnormal : normal;
+  const uint infinite = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const uint result = magnitude >= 0x47800000u ? infinite : finite;  // From 65536 on.
+  return ((bits >> 16) & 0x8000u) | result;
 }
 
 // Division by a number that the host knows: {divisor, multiplier, shift}, made by MakeDivisor of
