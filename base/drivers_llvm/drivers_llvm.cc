@@ -17,7 +17,8 @@
 //
 // LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
-// goes on, not a turn later (loop_exits.h), and products and sums become one (multiply_adds.h).
+// goes on, not a turn later (loop_exits.h), products and sums become one (multiply_adds.h), and so
+// does what rounds to float16 (half_roundings.h).
 //
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
 //
@@ -26,11 +27,13 @@
 //
 // A program that links this object has them: symbols of the program come before those of the
 // libraries that it loads. Drivers with an LLVM of their own do not find them, and are as ever.
+#include <cpuid.h>
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
 
+#include "base/drivers_llvm/half_roundings.h"
 #include "base/drivers_llvm/invariant_loads.h"
 #include "base/drivers_llvm/lane_fetches.h"
 #include "base/drivers_llvm/lane_loads.h"
@@ -69,6 +72,12 @@ __attribute__((constructor)) void SetLanes() {
 }
 
 bool HasFusedMultiplyAdds() { return __builtin_cpu_supports("fma") != 0; }
+// __builtin_cpu_supports does not know it.
+bool HasHalfConversions() {
+  unsigned eax, ebx, ecx, edx;
+  return __builtin_cpu_supports("avx") != 0 && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (ecx & bit_F16C) != 0;
+}
 
 // After llvmpipe's own passes.
 constexpr const char* kUnroll =
@@ -178,6 +187,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
     webnnd::LaneLoads(llvm, module).Combine();
     webnnd::InvariantLoads(llvm, module).Mark();
+    if (webnnd::HasHalfConversions()) webnnd::HalfRoundings(llvm, module).Replace();
   }
   void* error = run(module, passes, machine, options);
   if (error != nullptr) return error;

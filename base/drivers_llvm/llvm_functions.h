@@ -221,6 +221,11 @@ constexpr int kSignedLessOrEqual = 41;
          LLVMAttributeRef(LLVMContextRef, unsigned kind, uint64_t value))                          \
   MEMBER(add_attribute, LLVMAddAttributeAtIndex,                                                   \
          void(LLVMValueRef function, unsigned index, LLVMAttributeRef))                            \
+  MEMBER(get_real, LLVMConstRealGetDouble, double(LLVMValueRef constant, int* loses_bits))         \
+  MEMBER(float_type, LLVMFloatTypeInContext, LLVMTypeRef(LLVMContextRef))                          \
+  MEMBER(half_type, LLVMHalfTypeInContext, LLVMTypeRef(LLVMContextRef))                            \
+  MEMBER(build_float_truncation, LLVMBuildFPTrunc,                                                 \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
   MEMBER(consume_error, LLVMConsumeError, void(void* error))
 
 struct Llvm {

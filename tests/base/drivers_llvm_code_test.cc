@@ -2,6 +2,8 @@
 // and the LLVM that lavapipe uses.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -100,6 +102,182 @@ TEST(UniformLanes, LoadsOfOwnIndices_StayAsTheyAre) {
       "  %pairs = shufflevector <4 x i64> %pair, <4 x i64> undef, <4 x i32> zeroinitializer\n"
       "  %index = bitcast <4 x i64> %pairs to <8 x i32>");
   EXPECT_EQ(CountOf(llvm.Optimize(cast, kPasses), " load i32"), 2);
+}
+
+// Of eight lanes: @f writes to %to the float16 of each float32 of %from, as llvmpipe computes
+// FloatToHalf (shaders/tensor.glsl); `choose` says how it chooses.
+constexpr char kRounding[] = R"(
+define void @f(<8 x float>* %from, <8 x i32>* %to) {
+  %x = load <8 x float>, <8 x float>* %from, align 4
+  %bits = bitcast <8 x float> %x to <8 x i32>
+  %magnitude = and <8 x i32> %bits, $2147483647
+  %rebiased = add <8 x i32> %magnitude, $-939520001
+  %shifted = lshr <8 x i32> %magnitude, $13
+  %odd = and <8 x i32> %shifted, $1
+  %sum = add <8 x i32> %rebiased, %odd
+  %normal = lshr <8 x i32> %sum, $13
+  %value = bitcast <8 x i32> %magnitude to <8 x float>
+  %rounded = fadd <8 x float> %value, <float 0.5, float 0.5, float 0.5, float 0.5,
+                                       float 0.5, float 0.5, float 0.5, float 0.5>
+  %rounded_bits = bitcast <8 x float> %rounded to <8 x i32>
+  %subnormal = add <8 x i32> %rounded_bits, $-1056964608
+  %is_subnormal = icmp ult <8 x i32> %magnitude, $947912704
+  %is_subnormal_mask = sext <8 x i1> %is_subnormal to <8 x i32>
+  %is_subnormal_again = icmp ne <8 x i32> %is_subnormal_mask, zeroinitializer
+  %is_nan = icmp ult <8 x i32> $2139095040, %magnitude
+  %large = select <8 x i1> %is_nan, <8 x i32> $32256, <8 x i32> $31744
+  %is_large = icmp uge <8 x i32> %magnitude, $1199570944
+  %is_large_mask = sext <8 x i1> %is_large to <8 x i32>
+  %is_large_again = trunc <8 x i32> %is_large_mask to <8 x i1>
+@CHOICES@
+  %high = lshr <8 x i32> %bits, $16
+  %sign = and <8 x i32> %high, $32768
+  %half = or <8 x i32> %sign, %result
+  store <8 x i32> %half, <8 x i32>* %to, align 4
+  ret void
+}
+declare <8 x float> @llvm.x86.avx.blendv.ps.256(<8 x float>, <8 x float>, <8 x float>)
+)";
+constexpr char kSelects[] = R"(
+  %finite = select <8 x i1> %is_subnormal_again, <8 x i32> %subnormal, <8 x i32> %normal
+  %result = select <8 x i1> %is_large_again, <8 x i32> %large, <8 x i32> %finite)";
+// What is chosen comes second.
+constexpr char kBlends[] = R"(
+  %normal_float = bitcast <8 x i32> %normal to <8 x float>
+  %subnormal_float = bitcast <8 x i32> %subnormal to <8 x float>
+  %is_subnormal_float = bitcast <8 x i32> %is_subnormal_mask to <8 x float>
+  %finite_float = call <8 x float> @llvm.x86.avx.blendv.ps.256(<8 x float> %normal_float,
+      <8 x float> %subnormal_float, <8 x float> %is_subnormal_float)
+  %large_float = bitcast <8 x i32> %large to <8 x float>
+  %is_large_float = bitcast <8 x i32> %is_large_mask to <8 x float>
+  %result_float = call <8 x float> @llvm.x86.avx.blendv.ps.256(<8 x float> %finite_float,
+      <8 x float> %large_float, <8 x float> %is_large_float)
+  %result = bitcast <8 x float> %result_float to <8 x i32>)";
+
+std::string Replaced(std::string text, const std::string& part, const std::string& by) {
+  const size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return text.replace(at, part.size(), by);
+}
+
+// With "$n" as eight times that number.
+std::string WithVectors(std::string text) {
+  for (size_t at = text.find('$'); at != std::string::npos; at = text.find('$')) {
+    const size_t end = text.find_first_not_of("-0123456789", at + 1);
+    const std::string number = "i32 " + text.substr(at + 1, end - at - 1);
+    std::string vector = "<" + number;
+    for (int lane = 1; lane < 8; ++lane) vector += ", " + number;
+    text.replace(at, end - at, vector + ">");
+  }
+  return text;
+}
+
+TEST(HalfRoundings, FloatToHalf_IsOneOperation) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  for (const char* choices : {kSelects, kBlends}) {
+    const std::string text = WithVectors(Replaced(kRounding, "@CHOICES@", choices));
+    const std::string code = llvm.Optimize(text, kPasses);
+    EXPECT_EQ(CountOf(code, "fptrunc"), 1) << code;
+    EXPECT_EQ(CountOf(code, "icmp"), 0) << code;
+  }
+}
+
+// A part of what is loaded, once for the magnitude and once for the sign.
+std::string OfParts(const std::string& of_magnitude, const std::string& of_sign) {
+  std::string text = Replaced(kRounding, "@CHOICES@", kSelects);
+  text = Replaced(text, "%bits = bitcast <8 x float> %x to",
+                  "%other = fneg <8 x float> %x\n"
+                  "  %one = insertvalue [2 x <8 x float>] undef, <8 x float> %x, 0\n"
+                  "  %parts = insertvalue [2 x <8 x float>] %one, <8 x float> %other, 1\n"
+                  "  %others = insertvalue [2 x <8 x float>] undef, <8 x float> %other, 0\n"
+                  "  %part = extractvalue [2 x <8 x float>] " +
+                      of_magnitude +
+                      "\n"
+                      "  %sign_part = extractvalue [2 x <8 x float>] " +
+                      of_sign +
+                      "\n"
+                      "  %sign_bits = bitcast <8 x float> %sign_part to <8 x i32>\n"
+                      "  %bits = bitcast <8 x float> %part to");
+  return WithVectors(
+      Replaced(text, "%high = lshr <8 x i32> %bits", "%high = lshr <8 x i32> %sign_bits"));
+}
+
+TEST(HalfRoundings, OfThePartsOfALoad_AreRecognised) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  auto count = [&](const char* of_magnitude, const char* of_sign) {
+    return CountOf(llvm.Optimize(OfParts(of_magnitude, of_sign), kPasses), "fptrunc");
+  };
+  EXPECT_EQ(count("%parts, 0", "%parts, 0"), 1);
+  EXPECT_EQ(count("%parts, 0", "%parts, 1"), 0);
+  EXPECT_EQ(count("%parts, 0", "%others, 0"), 0);
+}
+
+// Ties, the bounds of the subnormal and the infinite, and what is beside them.
+TEST(HalfRoundings, OneOperation_RoundsToNearestEven) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string text = WithVectors(Replaced(kRounding, "@CHOICES@", kSelects));
+  const float inputs[16] = {0.0F,       -0.0F,      1.0F,       -65504.0F,
+                            65519.99F,  65520.0F,   1e30F,      -INFINITY,
+                            0x1.002p0F, 0x1.006p0F, 0x1p-14F,   0x1.ff8p-15F,
+                            0x1p-24F,   -0x1p-25F,  0x1.8p-24F, 0x1.000002p-25F};
+  const uint32_t halves[16] = {0x0000, 0x8000, 0x3c00, 0xfbff, 0x7bff, 0x7c00, 0x7c00, 0xfc00,
+                               0x3c00, 0x3c02, 0x0400, 0x03ff, 0x0001, 0x8000, 0x0002, 0x0001};
+  llvm.Run(text, kPasses, [&](void* code) {
+    auto* round = reinterpret_cast<void (*)(const float*, uint32_t*)>(code);
+    uint32_t results[16];
+    round(inputs, results);
+    round(inputs + 8, results + 8);
+    for (int i = 0; i < 16; ++i) EXPECT_EQ(results[i], halves[i]) << inputs[i];
+  });
+}
+
+// With any other number, or operation, it means something else.
+TEST(HalfRoundings, WhatIsNotFloatToHalf_StaysAsItIs) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string rounding = Replaced(kRounding, "@CHOICES@", kSelects);
+  const std::pair<const char*, const char*> changes[] = {
+      {"$2147483647", "$2147483646"},
+      {"$-939520001", "$-939520000"},
+      {"%magnitude, $13", "%magnitude, $12"},
+      {"%shifted, $1", "%shifted, $3"},
+      {"%sum, $13", "%sum, $14"},
+      {"<float 0.5,", "<float 0.25,"},
+      {"float 0.5>", "float 0.25>"},
+      {"$-1056964608", "$-1056964607"},
+      {"$947912704", "$947912705"},
+      {"$2139095040", "$2139095041"},
+      {"$32256", "$32257"},
+      {"$31744", "$31745"},
+      {"$1199570944", "$1199570945"},
+      {"$16", "$15"},
+      {"$32768", "$32769"},
+      {"icmp ult <8 x i32> %magnitude", "icmp ule <8 x i32> %magnitude"},
+      {"icmp ult <8 x i32> $", "icmp ule <8 x i32> $"},
+      {"icmp uge", "icmp ugt"},
+      {"%sum = add", "%sum = sub"},
+      {"%rebiased = add", "%rebiased = sub"},
+      {"fadd", "fsub"},
+      {"%sign = and", "%sign = or"},
+      {"%half = or", "%half = add"},
+      {"%high = lshr", "%high = ashr"},
+      {"%high = lshr <8 x i32> %bits", "%high = lshr <8 x i32> %sum"},
+      {"bitcast <8 x i32> %magnitude", "bitcast <8 x i32> %bits"},
+      {"%shifted = lshr <8 x i32> %magnitude", "%shifted = lshr <8 x i32> %bits"},
+      {"%is_large = icmp uge <8 x i32> %magnitude", "%is_large = icmp uge <8 x i32> %bits"},
+      {"$2139095040, %magnitude", "$2139095040, %bits"},
+      {"%is_subnormal_again, <8 x i32> %subnormal, <8 x i32> %normal",
+       "%is_subnormal_again, <8 x i32> %normal, <8 x i32> %subnormal"},
+      {"%is_large_again, <8 x i32> %large, <8 x i32> %finite",
+       "%is_large_again, <8 x i32> %finite, <8 x i32> %large"},
+  };
+  for (const auto& [part, by] : changes) {
+    const std::string text = WithVectors(Replaced(rounding, part, by));
+    EXPECT_EQ(CountOf(llvm.Optimize(text, kPasses), "fptrunc"), 0) << part << " to " << by;
+  }
 }
 
 // Two loads of a number of what parameter %p points to, with a store between them.
