@@ -17,8 +17,9 @@
 //
 // LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
-// goes on, not a turn later (loop_exits.h), products and sums become one (multiply_adds.h), and so
-// does what rounds to float16 (half_roundings.h).
+// goes on, not a turn later (loop_exits.h), and one instruction does what took several: products
+// with sums (multiply_adds.h), what rounds to float16 (half_roundings.h), and extremes of 16 lanes
+// (lane_extremes.h).
 //
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
 //
@@ -35,6 +36,7 @@
 
 #include "base/drivers_llvm/half_roundings.h"
 #include "base/drivers_llvm/invariant_loads.h"
+#include "base/drivers_llvm/lane_extremes.h"
 #include "base/drivers_llvm/lane_fetches.h"
 #include "base/drivers_llvm/lane_loads.h"
 #include "base/drivers_llvm/lane_stores.h"
@@ -187,6 +189,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
     webnnd::LaneLoads(llvm, module).Combine();
     webnnd::InvariantLoads(llvm, module).Mark();
+    webnnd::LaneExtremes(llvm, module).Join();
     if (webnnd::HasHalfConversions()) webnnd::HalfRoundings(llvm, module).Replace();
   }
   void* error = run(module, passes, machine, options);

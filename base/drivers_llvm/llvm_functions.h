@@ -65,6 +65,9 @@ constexpr int kUnsignedLessOrEqual = 37;
 constexpr int kSignedGreaterOrEqual = 39;
 constexpr int kSignedLess = 40;
 constexpr int kSignedLessOrEqual = 41;
+// LLVMRealPredicate.
+constexpr int kOrderedGreater = 2;
+constexpr int kOrderedLess = 4;
 
 // MEMBER(name, LLVM's name, type). Functions that ask whether a value is of a kind give null where
 // it is not.
@@ -130,6 +133,9 @@ constexpr int kSignedLessOrEqual = 41;
   MEMBER(build_bitcast, LLVMBuildBitCast,                                                          \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
   MEMBER(build_comparison, LLVMBuildICmp,                                                          \
+         LLVMValueRef(LLVMBuilderRef, int predicate, LLVMValueRef a, LLVMValueRef b,               \
+                      const char* name))                                                           \
+  MEMBER(build_real_comparison, LLVMBuildFCmp,                                                     \
          LLVMValueRef(LLVMBuilderRef, int predicate, LLVMValueRef a, LLVMValueRef b,               \
                       const char* name))                                                           \
   MEMBER(build_branch, LLVMBuildCondBr,                                                            \

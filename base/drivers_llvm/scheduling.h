@@ -15,8 +15,8 @@ namespace webnnd {
 // to the program's order, and the product takes half of the time. Other modules lose by that, up to
 // a fifth, and so do products of 8 lanes, more of whose sums fit (docs/benchmarks-zen4.md).
 //
-// Before that, it sinks what only another block needs to that block: of a sum that is stored under a
-// condition all terms, one behind the other, each waiting for the one before. There the terms of
+// Before that, it sinks what only another block needs to that block: of a sum that is stored under
+// a condition all terms, one behind the other, each waiting for the one before. There the terms of
 // many sums stay side by side. Of other modules some take a quarter less by that as well, others
 // half as much again.
 //

@@ -2,6 +2,7 @@
 // and the LLVM that lavapipe uses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -278,6 +279,95 @@ TEST(HalfRoundings, WhatIsNotFloatToHalf_StaysAsItIs) {
     const std::string text = WithVectors(Replaced(rounding, part, by));
     EXPECT_EQ(CountOf(llvm.Optimize(text, kPasses), "fptrunc"), 0) << part << " to " << by;
   }
+}
+
+// @f writes to %to the extreme of either half of %a and %b, or of 3, put together.
+constexpr char kHalves[] = R"(
+define void @f(<16 x float>* %pa, <16 x float>* %pb, <16 x float>* %to) {
+  %a = load <16 x float>, <16 x float>* %pa, align 4
+  %b = load <16 x float>, <16 x float>* %pb, align 4
+  %a_low = shufflevector <16 x float> %a, <16 x float> undef, <8 x i32> <i32 0, i32 1, i32 2, i32 3,
+      i32 4, i32 5, i32 6, i32 7>
+  %a_high = shufflevector <16 x float> %a, <16 x float> undef, <8 x i32> <i32 8, i32 9, i32 10,
+      i32 11, i32 12, i32 13, i32 14, i32 15>
+  %b_low = shufflevector <16 x float> %b, <16 x float> undef, <8 x i32> <i32 0, i32 1, i32 2, i32 3,
+      i32 4, i32 5, i32 6, i32 7>
+  %b_high = shufflevector <16 x float> %b, <16 x float> undef, <8 x i32> <i32 8, i32 9, i32 10,
+      i32 11, i32 12, i32 13, i32 14, i32 15>
+  %low = call <8 x float> @llvm.x86.avx.max.ps.256(<8 x float> %a_low, <8 x float> %b_low)
+  %high = call <8 x float> @llvm.x86.avx.max.ps.256(<8 x float> %a_high, <8 x float> %b_high)
+  %whole = shufflevector <8 x float> %low, <8 x float> %high, <16 x i32> <i32 0, i32 1, i32 2,
+      i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  store <16 x float> %whole, <16 x float>* %to, align 4
+  ret void
+}
+declare <8 x float> @llvm.x86.avx.max.ps.256(<8 x float>, <8 x float>)
+declare <8 x float> @llvm.x86.avx.min.ps.256(<8 x float>, <8 x float>)
+)";
+constexpr char kThrees[] =
+    "<8 x float> <float 3.0, float 3.0, float 3.0, float 3.0, float 3.0, float 3.0, float 3.0, "
+    "float 3.0>";
+
+int CountOfExtremes(const std::string& code) {
+  return CountOf(code, "call <8 x float> @llvm.x86.avx.");
+}
+
+TEST(LaneExtremes, OfHalves_AreJoined) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  std::string of_number = Replaced(kHalves, "<8 x float> %b_low)", kThrees + std::string(")"));
+  of_number = Replaced(of_number, "<8 x float> %b_high)", kThrees + std::string(")"));
+  std::string of_zero = Replaced(kHalves, "<8 x float> %b_low)", "<8 x float> zeroinitializer)");
+  of_zero = Replaced(of_zero, "<8 x float> %b_high)", "<8 x float> zeroinitializer)");
+  std::string minima = Replaced(kHalves, "@llvm.x86.avx.max", "@llvm.x86.avx.min");
+  minima = Replaced(minima, "@llvm.x86.avx.max", "@llvm.x86.avx.min");
+  minima = minima.substr(0, minima.find("declare")) +
+           "declare <8 x float> @llvm.x86.avx.min.ps.256(<8 x float>, <8 x float>)\n";
+  for (const std::string& text : {std::string(kHalves), of_number, of_zero, minima}) {
+    const std::string code = llvm.Optimize(text, kPasses);
+    EXPECT_EQ(CountOfExtremes(code), 0) << code;
+    EXPECT_EQ(CountOf(code, "shufflevector"), 0) << code;
+  }
+}
+
+TEST(LaneExtremes, OfOtherLanes_StayAsTheyAre) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string whole = "i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>";
+  const std::pair<std::string, std::string> changes[] = {
+      {"%low, <8 x float> %high", "%high, <8 x float> %low"},
+      {whole + "\n  store",
+       "i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 15, i32 14>\n  store"},
+      {"%high = call <8 x float> @llvm.x86.avx.max", "%high = call <8 x float> @llvm.x86.avx.min"},
+      {"%a_high, <8 x float> %b_high", "%b_high, <8 x float> %a_high"},
+      {"%a_high, <8 x float> %b_high", "%a_low, <8 x float> %b_high"},
+      {"<8 x float> %b_low)", kThrees + std::string(")")},
+      {"%b_high = shufflevector <16 x float> %b", "%b_high = shufflevector <16 x float> %a"},
+  };
+  for (const auto& [part, by] : changes) {
+    EXPECT_EQ(CountOfExtremes(llvm.Optimize(Replaced(kHalves, part, by), kPasses)), 2)
+        << part << " to " << by;
+  }
+}
+
+// As the intrinsics: the second where either is NaN, or both are 0.
+TEST(LaneExtremes, OfNanAndZero_AreTheSecond) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  float a[16] = {1.0F, 2.0F, NAN, 1.0F, -0.0F, 0.0F, INFINITY, NAN};
+  float b[16] = {2.0F, 1.0F, 1.0F, NAN, 0.0F, -0.0F, NAN, INFINITY};
+  const float expected[8] = {2.0F, 2.0F, 1.0F, NAN, 0.0F, -0.0F, NAN, INFINITY};
+  std::copy_n(a, 8, a + 8);
+  std::copy_n(b, 8, b + 8);
+  llvm.Run(kHalves, kPasses, [&](void* code) {
+    float results[16];
+    reinterpret_cast<void (*)(const float*, const float*, float*)>(code)(a, b, results);
+    for (int i = 0; i < 16; ++i) {
+      EXPECT_EQ(std::isnan(results[i]), std::isnan(expected[i % 8])) << i;
+      EXPECT_EQ(std::signbit(results[i]), std::signbit(expected[i % 8])) << i;
+      if (!std::isnan(results[i])) EXPECT_EQ(results[i], expected[i % 8]) << i;
+    }
+  });
 }
 
 // Two loads of a number of what parameter %p points to, with a store between them.
