@@ -34,15 +34,23 @@ float ReduceByLn2(float x, out int n) {
 
 // 2 ULP.
 float Exp(float x) {
-  int n;
-  float r = ReduceByLn2(clamp(x, -104.0, 89.0), n);
-  float result = ScaleByPowerOf2(1.0 + ExpMinus1Reduced(r), n);
+  // A sum beyond 2^23 has no fraction, and the integer in its lowest bits: here two exponents' biases and
+  // n, of e^x = 2^n e^r. No float may hold 2^n: it is two factors.
+  const float kRounder = 12582912.0 + 254.0;
+  const float bounded = clamp(x, -104.0, 89.0);
+  precise float shifted = bounded * 1.4426950408889634 + kRounder;
+  precise float rounded = shifted - kRounder;
+  const float r = (bounded - rounded * 0.693145751953125) - rounded * 1.428606765330187e-06;
+  const uint both = floatBitsToUint(shifted);
+  const uint half_of_both = both >> 1;
+  const float result = (1.0 + ExpMinus1Reduced(r)) * uintBitsToFloat(half_of_both << 23) *
+                       uintBitsToFloat((both - half_of_both) << 23);
   return IsNan(x) ? x : result;
 }
 
 // e^x for x <= 0, in half the time of Exp: what would be subnormal is 0. 2 ULP.
 float ExpOfNegative(float x) {
-  // A sum beyond 2^23 has no fraction, and the integer in its lowest bits: here the exponent's bits.
+  // As Exp, but 2^n is one factor.
   const float kRounder = 12582912.0 + 127.0;
   precise float shifted = x * 1.4426950408889634 + kRounder;
   precise float rounded = shifted - kRounder;
