@@ -39,9 +39,10 @@ namespace webnnd {
 namespace {
 
 constexpr int64_t kSpinNs = 200'000;
-// Who waits alone: for a short time at most, and for less than waking takes after a longer wait. A
-// dispatch of one small kernel, through the daemon, stays below.
-constexpr int64_t kShortWaitNs = 70'000;
+// Who waits alone: for a short time at most, and for less than waking takes after a longer wait.
+// Most kernels of a small language model stay below it, and those of two threads that share one
+// processor do not.
+constexpr int64_t kShortWaitNs = 40'000;
 constexpr int64_t kLoneSpinNs = 500;
 // Who is back earlier lent the processor to nobody, or to another that waits.
 constexpr int64_t kTakenNs = 5'000;
