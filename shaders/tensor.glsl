@@ -179,7 +179,8 @@ const uint kNanBits = 0x7fc00000u;
 
 float HalfToFloat(uint bits) { return unpackHalf2x16(bits & 0xffffu).x; }
 
-// Rounds to nearest even. Not packHalf2x16: Vulkan lets it round either way.
+// Rounds to nearest even. Not packHalf2x16: Vulkan lets it round either way. Change an operation, and
+// base/drivers_llvm/half_roundings.cc, which makes one instruction of them, has to follow.
 uint FloatToHalf(float x) {
   const uint bits = floatBitsToUint(x);
   const uint magnitude = bits & 0x7fffffffu;
