@@ -2,7 +2,7 @@
 //
 // Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
 // 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
-// operands, 3 of the result, 4 rank, 5 whether quads lie in rows, 6 and 7 access to slots 1 and 2
+// operands, 3 of the result, 4 rank, 5 what lies in rows (kTurnsInRows), 6 and 7 access to slots 1 and 2
 // (strided.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -17,6 +17,7 @@ layout(constant_id = 6) const uint kAccess1 = 0u;
 layout(constant_id = 7) const uint kAccess2 = 0u;
 
 #define STRIDED_RANK kRank
+#include "by_words.glsl"
 #include "strided.glsl"
 
 READ_SLOT(1)
@@ -95,7 +96,58 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   return Encode(ApplyBinary(kOperation, values.a, values.b), kResultType);
 }
 
+#if TENSOR_READS == READS_TEXELS
+uvec2 PrepareTurn(uint word) { return OffsetsOfTurn(word, kOperandType).xy; }
+Operands PrepareWord(uvec2 offsets, uint i) {
+  Operands operands;
+  operands.places = QuadOffsets(0u, uvec4(0u));
+  operands.a = OPERAND_WORD(1, kOperandType, kAccess1, offsets.x, i);
+  operands.b = OPERAND_WORD(2, kOperandType, kAccess2, offsets.y, i);
+  return operands;
+}
+
+#if COMPUTE == COMPUTE_FLOAT
+bool IsOrdinary(Operands operands) {
+  return IsOrdinaryPow(uintBitsToFloat(operands.a.x), uintBitsToFloat(operands.b.x));
+}
+uint ComputeOrdinary(Operands operands) {
+  const vec4 power = PowOfOrdinary(vec4(uintBitsToFloat(operands.a.x)),
+                                   vec4(uintBitsToFloat(operands.b.x)));
+  return floatBitsToUint(power.x);
+}
+uint ComputeAny(Operands operands) {
+  return floatBitsToUint(Pow(uintBitsToFloat(operands.a.x), uintBitsToFloat(operands.b.x)));
+}
+#endif
+
+bool GoesByWords() {
+  // Where rows are repeated, quads are as fast. Offsets that all share are not for those who are left alone
+  // with powers that are not ordinary.
+  const bool has_one_of_row = kAccess1 == kAccessOne || kAccess2 == kAccessOne;
+  return CanGoByWords(kResultType) && BitsLog2(kOperandType) == BitsLog2(kResultType) &&
+         kInRows == kTurnsInRows && CanOperandGoByWords(kAccess1) && CanOperandGoByWords(kAccess2) &&
+         (kRank == 1u || (has_one_of_row && !kIsPow));
+}
+void StoreByWords() {
+#if COMPUTE == COMPUTE_FLOAT
+  if (kIsPow) {
+    STORE_MOSTLY_ORDINARY(3, P(0), uvec2, PrepareTurn, Operands, PrepareWord, IsOrdinary, ComputeOrdinary,
+                          ComputeAny)
+    return;
+  }
+#endif
+  STORE_BY_WORDS(3, kResultType, P(0), uvec2, PrepareTurn, Operands, PrepareWord, ComputeElement)
+}
+#else
+bool GoesByWords() { return false; }
+void StoreByWords() {}
+#endif
+
 void main() {
+  if (GoesByWords()) {
+    StoreByWords();
+    return;
+  }
   if (kAccess1 == kAccessQuads || kAccess2 == kAccessQuads) {
     STORE_QUADS_IN_LOOP([[unroll]], 3, kResultType, P(0), Operands, Prepare, ComputeElement)
   } else {

@@ -4,6 +4,7 @@
 // Parameters: 0 elements. Specialisation constants: 1 data type of the operand, 2 of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "by_words.glsl"
 #include "tensor.glsl"
 
 layout(constant_id = 1) const uint kOperandType = 0u;
@@ -93,7 +94,28 @@ void StoreFourHalves(uint four, uint count) {
 }
 #endif
 
+#if TENSOR_READS == READS_TEXELS
+uint PrepareTurn(uint word) { return word; }
+Operands PrepareWord(uint turn, uint i) {
+  return Operands(0u, uvec4(LOAD_WORD(1, turn + i), 0u, 0u, 0u));
+}
+
+bool GoesByWords() {
+  return CanGoByWords(kResultType) && BitsLog2(kOperandType) == BitsLog2(kResultType);
+}
+void StoreByWords() {
+  STORE_BY_WORDS(2, kResultType, P(0), uint, PrepareTurn, Operands, PrepareWord, ComputeElement)
+}
+#else
+bool GoesByWords() { return false; }
+void StoreByWords() {}
+#endif
+
 void main() {
+  if (GoesByWords()) {
+    StoreByWords();
+    return;
+  }
 #if COMPUTE == COMPUTE_FLOAT
   if (kOperandType == kFloat32 && kResultType == kFloat16) {
     const uint count = P(0);

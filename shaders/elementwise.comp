@@ -6,8 +6,8 @@
 // Parameters: as binary.comp, strides .x to .w of slots 1 to 4; uvec4 32 + i holds what step i takes
 // besides operands: of one operand, {alpha, beta, least, greatest}; else constants {first, second}.
 // Specialisation constants: 1 data type of the result, 2 operands, 3 to 6 their data types, 7 steps,
-// 8 to 15 the steps (service/passes/lower_elementwise_chain.cc), 16 rank, 17 whether quads lie in
-// rows, 18 to 21 access to slots 1 to 4 (strided.glsl).
+// 8 to 15 the steps (service/passes/lower_elementwise_chain.cc), 16 rank, 17 what lies in rows
+// (kTurnsInRows), 18 to 21 access to slots 1 to 4 (strided.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "unary.glsl"
@@ -37,6 +37,7 @@ layout(constant_id = 20) const uint kAccess3 = 0u;
 layout(constant_id = 21) const uint kAccess4 = 0u;
 
 #define STRIDED_RANK kRank
+#include "by_words.glsl"
 #include "strided.glsl"
 
 READ_SLOT(1)
@@ -158,4 +159,39 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   return Encode(result, kResultType);
 }
 
-void main() { STORE_QUADS(5, kResultType, P(0), Operands, Prepare, ComputeElement); }
+#if TENSOR_READS == READS_TEXELS
+uvec4 PrepareTurn(uint word) { return OffsetsOfTurn(word, kResultType); }
+Operands PrepareWord(uvec4 offsets, uint i) {
+  Operands operands;
+  operands.places = QuadOffsets(0u, uvec4(0u));
+  operands.of[0] = OPERAND_WORD(1, kType1, kAccess1, offsets.x, i);
+  if (kOperands > 1u) operands.of[1] = OPERAND_WORD(2, kType2, kAccess2, offsets.y, i);
+  if (kOperands > 2u) operands.of[2] = OPERAND_WORD(3, kType3, kAccess3, offsets.z, i);
+  if (kOperands > 3u) operands.of[3] = OPERAND_WORD(4, kType4, kAccess4, offsets.w, i);
+  return operands;
+}
+
+bool CanGoByWords(uint number, uint type, uint access) {
+  if (number >= kOperands) return true;
+  return CanOperandGoByWords(access) && BitsLog2(type) == BitsLog2(kResultType);
+}
+bool GoesByWords() {
+  return CanGoByWords(kResultType) && kInRows == kTurnsInRows && kRank == 1u &&
+         CanGoByWords(0u, kType1, kAccess1) && CanGoByWords(1u, kType2, kAccess2) &&
+         CanGoByWords(2u, kType3, kAccess3) && CanGoByWords(3u, kType4, kAccess4);
+}
+void StoreByWords() {
+  STORE_BY_WORDS(5, kResultType, P(0), uvec4, PrepareTurn, Operands, PrepareWord, ComputeElement)
+}
+#else
+bool GoesByWords() { return false; }
+void StoreByWords() {}
+#endif
+
+void main() {
+  if (GoesByWords()) {
+    StoreByWords();
+  } else {
+    STORE_QUADS(5, kResultType, P(0), Operands, Prepare, ComputeElement)
+  }
+}

@@ -61,6 +61,10 @@ const uint kAccessQuads = 3u;    // They are quads of the operand, whose element
 const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last element first. Others than
                                    // copy_quads.comp take it for strided.
 
+// What lies in rows of the innermost dimension (InRows of service/passes/kernel_parameters.h): 0 nothing, 1
+// quads, and
+const uint kTurnsInRows = 2u;  // also turns of by_words.glsl, of any size.
+
 // What elements of a quad need to find their operands.
 struct QuadOffsets {
   uint first;    // Element of the result.

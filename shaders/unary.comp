@@ -5,6 +5,7 @@
 // of the operand, 3 of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "by_words.glsl"
 #include "unary.glsl"
 
 layout(constant_id = 1) const uint kOperation = 0u;
@@ -19,6 +20,9 @@ WRITE_SLOT(2)
 bool ChangesSigns() {
   return COMPUTE == COMPUTE_FLOAT && kOperandType == kFloat16 &&
          (kOperation == kUnaryAbs || kOperation == kUnaryNeg);
+}
+uvec4 ChangeSigns(uvec4 quad) {
+  return kOperation == kUnaryAbs ? quad & 0x7fff7fffu : quad ^ 0x80008000u;
 }
 
 struct Operands {
@@ -48,8 +52,7 @@ Operands Prepare(uint first) {
       Operands(first, PREPARE_ELEMENTS(1, kOperandType, kResultType, first), uvec4(0u));
   // No float16 is large.
   if (IsPeriodic(kOperation) && kOperandType == kFloat32) ReduceLargeArguments(operands);
-  if (ChangesSigns() && kOperation == kUnaryAbs) operands.quad &= 0x7fff7fffu;
-  if (ChangesSigns() && kOperation == kUnaryNeg) operands.quad ^= 0x80008000u;
+  if (ChangesSigns()) operands.quad = ChangeSigns(operands.quad);
   return operands;
 }
 
@@ -69,7 +72,45 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   return Encode(ApplyUnary(kOperation, x, parameters), kResultType);
 }
 
+#if TENSOR_READS == READS_TEXELS
+uint PrepareTurn(uint word) { return word; }
+Operands PrepareWord(uint turn, uint i) {
+  const uvec4 quad = uvec4(LOAD_WORD(1, turn + i), 0u, 0u, 0u);
+  return Operands(0u, ChangesSigns() ? ChangeSigns(quad) : quad, uvec4(0u));
+}
+
+#if COMPUTE == COMPUTE_FLOAT
+bool IsOrdinary(Operands operands) { return !IsLargeArgument(uintBitsToFloat(operands.quad.x)); }
+uint ComputeOrdinary(Operands operands) { return ComputeElement(operands, 0u, 0u).x; }
+uint ComputeAny(Operands operands) {
+  const Angle angle = AngleOf(uintBitsToFloat(operands.quad.x));
+  return floatBitsToUint(ApplyPeriodic(kOperation, angle));
+}
+#endif
+
+bool GoesByWords() {
+  return CanGoByWords(kResultType) && BitsLog2(kOperandType) == BitsLog2(kResultType);
+}
+void StoreByWords() {
+#if COMPUTE == COMPUTE_FLOAT
+  if (IsPeriodic(kOperation) && kOperandType == kFloat32) {
+    STORE_MOSTLY_ORDINARY(2, P(0), uint, PrepareTurn, Operands, PrepareWord, IsOrdinary, ComputeOrdinary,
+                          ComputeAny)
+    return;
+  }
+#endif
+  STORE_BY_WORDS(2, kResultType, P(0), uint, PrepareTurn, Operands, PrepareWord, ComputeElement)
+}
+#else
+bool GoesByWords() { return false; }
+void StoreByWords() {}
+#endif
+
 void main() {
+  if (GoesByWords()) {
+    StoreByWords();
+    return;
+  }
   if (BitsLog2(kOperandType) > BitsLog2(kResultType) && BitsLog2(kResultType) > 2u) {
     STORE_QUADS_IN_LOOP([[unroll]], 2, kResultType, P(0), Operands, Prepare, ComputeElement)
   } else {

@@ -131,6 +131,12 @@ bool QuadsLieInRows(std::span<const StridedDimension> dimensions, uint32_t per_q
   return dimensions.size() == 1 || dimensions.back().size % per_quad == 0;
 }
 
+InRows WhatLiesInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad) {
+  constexpr uint32_t kQuadsOfTurn = 16;  // Or a part of them.
+  if (QuadsLieInRows(dimensions, kQuadsOfTurn * per_quad)) return InRows::kTurns;
+  return QuadsLieInRows(dimensions, per_quad) ? InRows::kQuads : InRows::kNothing;
+}
+
 QuadAccess AccessByQuads(std::span<const StridedDimension> dimensions, uint32_t per_quad,
                          size_t operand, uint32_t offset) {
   if (!QuadsLieInRows(dimensions, per_quad)) return QuadAccess::kStrided;

@@ -75,15 +75,15 @@ bool IsLarge(const LoweredCall& call, const LoweringBuilder& builder) {
   });
 }
 
-// The specialisation constants of shaders/strided.glsl: rank, whether quads lie in rows, and the
-// access to each operand.
+// The specialisation constants of shaders/strided.glsl: rank, what lies in rows, and the access to
+// each operand.
 void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& call,
                   const LoweringBuilder& builder) {
   auto type_of = [&](size_t i) { return builder.descriptor(call.buffers[i].value).data_type(); };
   const size_t operands = call.buffers.size() - 1;
   const uint32_t per_quad = PerQuad(type_of(operands));
   call.specialization.push_back(RankConstant(dimensions));
-  call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
+  call.specialization.push_back(static_cast<uint32_t>(WhatLiesInRows(dimensions, per_quad)));
   for (size_t i = 0; i < operands; ++i) {
     QuadAccess access = AccessByQuads(dimensions, per_quad, i);
     const uint32_t own_per_quad = PerQuad(type_of(i));

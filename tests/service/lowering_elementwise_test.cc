@@ -226,6 +226,20 @@ TEST(Unary, LargeArguments_KeepSineAccurate) {
   ExpectClose(cosine, RunOne(OperatorKind::kCos, {operand}), 0, 2.4e-7);
 }
 
+// In words of many turns (shaders/by_words.glsl), the last ones of which are not whole.
+TEST(Unary, LargeArgumentsAmongMany_KeepSineAccurate) {
+  for (uint32_t every : {1u, 3u, 64u, 1000u}) {
+    Values values;
+    for (uint32_t i = 0; i < 2611; ++i) {
+      values.push_back(i % every == every - 1 ? 70000 + 1e5L * i : 0.01L * i - 9);
+    }
+    HostTensor operand = Vector(OperandDataType::kFloat32, values);
+    Values sine;
+    for (long double value : operand.Values()) sine.push_back(std::sin(value));
+    ExpectClose(sine, RunOne(OperatorKind::kSin, {operand}), 0, 2.4e-7);
+  }
+}
+
 TEST(Unary, SineOfInfinity_IsNanBesideLargeArguments) {
   HostTensor operand = Vector(OperandDataType::kFloat32, {kInfinity, 1e9L, -kInfinity, 1});
   const Values sine = RunOne(OperatorKind::kSin, {operand}).Values();
@@ -278,7 +292,7 @@ TEST(Clamp, Bounds_AreRoundedAndSaturate) {
 
 TEST(Unary, CountsThatFillNoWord_WriteNothingElse) {
   for (OperandDataType type : {OperandDataType::kFloat16, OperandDataType::kInt8}) {
-    for (uint32_t count : {1u, 2u, 3u, 5u, 7u, 9u}) {
+    for (uint32_t count : {1u, 2u, 3u, 5u, 7u, 9u, 129u, 1023u}) {
       HostTensor operand = HostTensor::Create(type, {count}, {-5});
       ExpectClose(Values(count, 5), RunOne(OperatorKind::kNeg, {operand}), 0);
     }
@@ -379,33 +393,56 @@ TEST(Binary, PowOfGreatExponents_KeepsItsAccuracy) {
   }
 }
 
+// Bases and exponents whose powers do not take the short way.
+constexpr std::pair<long double, long double> kSpecialPowers[] = {
+    {-2, 3},         {-2, 2},         {-2, 0.5L},        {0, -1},        {0, 2},
+    {-0.0L, 3},      {-0.0L, -3},     {kInfinity, -1},   {kInfinity, 2}, {-kInfinity, 3},
+    {2, kInfinity},  {2, -kInfinity}, {0.5L, kInfinity}, {1, kNan},      {1, kInfinity},
+    {-1, kInfinity}, {kNan, 0},       {kNan, 2},         {2, kNan},      {0x1p-130L, 0.5L}};
+
+void ExpectPowers(const webidl::Shape& shape, const Values& bases, const Values& exponents) {
+  const HostTensor a = HostTensor::Create(OperandDataType::kFloat32, shape, bases);
+  const HostTensor b = HostTensor::Create(OperandDataType::kFloat32, shape, exponents);
+  const Values powers = RunOne(OperatorKind::kPow, {a, b}).Values();
+  for (size_t i = 0; i < powers.size(); ++i) {
+    const long double expected = std::pow(bases[i], exponents[i]);
+    const bool is_near = std::isnan(expected)
+                             ? std::isnan(powers[i])
+                             : UlpDistance(OperandDataType::kFloat32, powers[i], expected) <= 3;
+    EXPECT_TRUE(is_near &&
+                (std::isnan(expected) || std::signbit(expected) == std::signbit(powers[i])))
+        << "element " << i << ": " << bases[i] << " to the power of " << exponents[i] << " is "
+        << powers[i];
+  }
+}
+
 // Of four neighbours, each in turn beside three whose powers take the short way; and all of a
 // subgroup's neighbours but one take it.
 TEST(Binary, PowOfSpecialValues_LeavesItsNeighboursAlone) {
-  const std::pair<long double, long double> specials[] = {
-      {-2, 3},         {-2, 2},         {-2, 0.5L},        {0, -1},        {0, 2},
-      {-0.0L, 3},      {-0.0L, -3},     {kInfinity, -1},   {kInfinity, 2}, {-kInfinity, 3},
-      {2, kInfinity},  {2, -kInfinity}, {0.5L, kInfinity}, {1, kNan},      {1, kInfinity},
-      {-1, kInfinity}, {kNan, 0},       {kNan, 2},         {2, kNan},      {0x1p-130L, 0.5L}};
-  for (const auto& [base, exponent] : specials) {
-    std::vector<long double> bases(4 * 36, 1.5L);
-    std::vector<long double> exponents(4 * 36, 2.25L);
+  for (const auto& [base, exponent] : kSpecialPowers) {
+    Values bases(4 * 36, 1.5L);
+    Values exponents(4 * 36, 2.25L);
     for (size_t quad = 0; quad < 4; ++quad) {
       bases[quad * 36 + quad] = base;
       exponents[quad * 36 + quad] = exponent;
     }
-    const HostTensor a = HostTensor::Create(OperandDataType::kFloat32, {4, 36}, bases);
-    const HostTensor b = HostTensor::Create(OperandDataType::kFloat32, {4, 36}, exponents);
-    const std::vector<long double> powers = RunOne(OperatorKind::kPow, {a, b}).Values();
-    for (size_t i = 0; i < powers.size(); ++i) {
-      const long double expected = std::pow(bases[i], exponents[i]);
-      const bool is_near = std::isnan(expected)
-                               ? std::isnan(powers[i])
-                               : UlpDistance(OperandDataType::kFloat32, powers[i], expected) <= 3;
-      EXPECT_TRUE(is_near &&
-                  (std::isnan(expected) || std::signbit(expected) == std::signbit(powers[i])))
-          << bases[i] << " to the power of " << exponents[i] << " is " << powers[i];
+    ExpectPowers({4, 36}, bases, exponents);
+  }
+}
+
+// In words of many turns (shaders/by_words.glsl), the last ones of which are not whole.
+TEST(Binary, PowOfSpecialValuesAmongMany_LeavesOthersAlone) {
+  for (size_t every : {1, 2, 37, 1000}) {
+    constexpr uint32_t kCount = 2611;
+    Values bases(kCount);
+    Values exponents(kCount);
+    for (size_t i = 0; i < kCount; ++i) {
+      const bool is_special = i % every == every - 1;
+      const auto& [base, exponent] = kSpecialPowers[i / every % std::size(kSpecialPowers)];
+      bases[i] = is_special ? base : RoundTo(OperandDataType::kFloat32, 0.5L + 0.001L * i);
+      exponents[i] = is_special ? exponent : RoundTo(OperandDataType::kFloat32, 2 - 0.002L * i);
     }
+    ExpectPowers({kCount}, bases, exponents);
   }
 }
 
@@ -550,6 +587,11 @@ TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
       {{5, 32}, {32}},
       {{1, 16}, {6, 16}},
       {{3, 1, 16}, {4, 16}},
+      // Turns of words (shaders/by_words.glsl) in rows, and not in rows.
+      {{3, 256}, {3, 1}},
+      {{2, 3, 512}, {3, 1}},
+      {{1}, {517}},
+      {{2, 3, 64}, {3, 1}},
   };
   Sample sample(2);
   for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kFloat16,

@@ -1,0 +1,116 @@
+// Results of elements of at most 32 bits, whose operands have as wide ones in the same places, by words.
+//
+// Where each invocation has a quad, llvmpipe turns what it loads from quads into vectors of words, and
+// what it stores back. Here neighbours have neighbouring words, and vectors are loaded and stored as they
+// lie. Others coalesce quads: they do not go by words.
+#ifndef WEBNND_SHADERS_BY_WORDS_GLSL_
+#define WEBNND_SHADERS_BY_WORDS_GLSL_
+
+#include "strided.glsl"
+
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+
+bool CanGoByWords(uint type) {
+  return BitsLog2(type) < 6u && kSubgroupSize != 0u && gl_WorkGroupSize.x == kSubgroupSize;
+}
+
+// A turn of a loop takes so many words of each invocation.
+const uint kWordsAtOnce = 4u;
+uint TurnsOf(uint words) {
+  return (words + kWordsAtOnce * kSubgroupSize - 1u) / (kWordsAtOnce * kSubgroupSize);
+}
+uint FirstWordOfTurn(uint turn) { return turn * kWordsAtOnce * kSubgroupSize; }
+// Of its words, this invocation's k-th.
+uint WordOfTurn(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
+
+// As STORE_QUADS of tensor.glsl, by turns of words: PREPARE_TURN(word) gives what those from `word` on have
+// in common, a `Turn`, and PREPARE_WORD(turn, i) what the elements of the i-th of them have; COMPUTE_ELEMENT
+// takes them for the first ones of a quad.
+#define STORE_BY_WORDS(slot, type, count, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ELEMENT)       \
+  {                                                                                                       \
+    const uint count_ = (count);                                                                          \
+    const uint words_ = WordsOf(type, count_);                                                            \
+    const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, TurnsOf(words_));                           \
+    for (uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, TurnsOf(words_)); i_ < end_; ++i_) {                \
+      const uint base_ = UNIFORM(FirstWordOfTurn(i_));                                                      \
+      const Turn turn_ = PREPARE_TURN(base_);                                                             \
+      [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
+        const uint word_ = base_ + WordOfTurn(k_);                                                        \
+        const State state_ = PREPARE_WORD(turn_, WordOfTurn(k_));                                         \
+        uvec4 bits_ = uvec4(0u);                                                                          \
+        [[unroll]] for (uint j_ = 0u; j_ < 32u >> BitsLog2(type); ++j_) {                                 \
+          const uint e_ = (word_ << (5u - BitsLog2(type))) + j_;                                          \
+          uvec2 raw_ = COMPUTE_ELEMENT(state_, e_, j_);                                                   \
+          if (BitsLog2(type) < 5u && e_ >= count_) raw_.x = 0u;                                           \
+          InsertElement(bits_, type, j_, raw_);                                                           \
+        }                                                                                                 \
+        if (word_ < words_) STORE_WORD(slot, word_, bits_.x);                                             \
+      }                                                                                                   \
+    }                                                                                                     \
+  }
+
+// The same of elements of 32 bits, few of which take more than others: COMPUTE_ORDINARY(state) gives the bits
+// where IS_ORDINARY(state), COMPUTE_ANY those of all. The few are computed once in some turns, in a loop, which
+// drivers leave out where no invocation has any: in the turns themselves it would take their registers. There
+// only invocations that have some know their turn. Nothing is stored to them before, for the result may share
+// an operand's memory.
+const uint kTurnsTogether = 32u / kWordsAtOnce;
+#define STORE_MOSTLY_ORDINARY(slot, count, Turn, PREPARE_TURN, State, PREPARE_WORD, IS_ORDINARY,          \
+                              COMPUTE_ORDINARY, COMPUTE_ANY)                                              \
+  {                                                                                                       \
+    const uint words_ = (count);                                                                          \
+    const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, TurnsOf(words_));                           \
+    uint first_ = StartOfWorkgroup(gl_WorkGroupID.x, TurnsOf(words_));                                    \
+    for (; first_ < end_; first_ += kTurnsTogether) {                                                     \
+      const uint turns_ = min(end_ - first_, kTurnsTogether);                                             \
+      uint others_ = 0u; /* A bit of each word. */                                                        \
+      for (uint i_ = UNKNOWN_ZERO; i_ < turns_; ++i_) {                                                   \
+        const uint base_ = UNIFORM(FirstWordOfTurn(first_ + i_));                                           \
+        const Turn turn_ = PREPARE_TURN(base_);                                                           \
+        [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                          \
+          const uint word_ = base_ + WordOfTurn(k_);                                                      \
+          const State state_ = PREPARE_WORD(turn_, WordOfTurn(k_));                                       \
+          const bool is_ordinary_ = IS_ORDINARY(state_);                                                  \
+          const uint bits_ = COMPUTE_ORDINARY(state_);                                                    \
+          const uint other_ = 1u << (i_ * kWordsAtOnce + k_);                                             \
+          others_ |= is_ordinary_ ? 0u : other_;                                                          \
+          if (word_ < words_ && is_ordinary_) STORE_WORD(slot, word_, bits_);                             \
+        }                                                                                                 \
+      }                                                                                                   \
+      while (others_ != 0u) {                                                                             \
+        for (uint i_ = UNKNOWN_ZERO; i_ < turns_; ++i_) {                                                 \
+          const uint base_ = FirstWordOfTurn(first_ + i_);                                                \
+          const Turn turn_ = PREPARE_TURN(base_);                                                         \
+          [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                        \
+            const uint word_ = base_ + WordOfTurn(k_);                                                    \
+            const uint bits_ = COMPUTE_ANY(PREPARE_WORD(turn_, WordOfTurn(k_)));                          \
+            const bool is_other_ = ((others_ >> (i_ * kWordsAtOnce + k_)) & 1u) != 0u;                    \
+            if (word_ < words_ && is_other_) STORE_WORD(slot, word_, bits_);                              \
+          }                                                                                               \
+        }                                                                                                 \
+        others_ = 0u;                                                                                     \
+      }                                                                                                   \
+    }                                                                                                     \
+  }
+
+// For modules of strided.glsl, with one operand or more of the result's shape and others that
+// broadcast. Whether those of `access` can go by words, where turns lie in rows:
+bool CanOperandGoByWords(uint access) { return access == kAccessQuad || access == kAccessOne; }
+
+// Offsets of the first element of a turn.
+uvec4 OffsetsOfTurn(uint word, uint type) {
+  const uint e = word << (5u - BitsLog2(type));
+  if (STRIDED_RANK == 1u) return uvec4(e);
+  const uvec4 offsets = StridedOffsets(e, 1u, P(1));
+  return uvec4(UNIFORM(offsets.x), UNIFORM(offsets.y), UNIFORM(offsets.z), UNIFORM(offsets.w));
+}
+// What the elements of the turn's i-th word have of the operand in `slot`, as a quad.
+#define OPERAND_WORD(slot, type, access, offset, i)                                                       \
+  uvec4((access) == kAccessOne ? LOAD_RAW(slot, type, STRIDED_RANK == 1u ? 0u : (offset)).x               \
+                               : LOAD_WORD(slot, ((offset) >> (5u - BitsLog2(type))) + (i)),              \
+        0u, 0u, 0u)
+
+#endif
+
+#endif  // WEBNND_SHADERS_BY_WORDS_GLSL_
