@@ -39,6 +39,30 @@ TEST_F(Fusion, EqualConstants_AreOne) {
   });
 }
 
+TEST_F(Fusion, SquaresByPow_AreProducts) {
+  for (OperandDataType type : {kFloat, kHalf, OperandDataType::kInt32}) {
+    // So both are equal, and the second output is a copy.
+    const auto squares = [&](Net& net) {
+      Operand x = net.In(type, {3, 4});
+      net.Out(Must(net.builder.Mul(x, x)));
+      net.Out(Must(net.builder.Pow(x, net.Constant(type, {1}, {2}))));
+    };
+    ExpectKernels(1, squares, "-elementwiseChain");
+  }
+}
+
+TEST_F(Fusion, OtherPowers_AreNoProducts) {
+  const auto powers = [&](Net& net) {
+    Operand x = net.In(kFloat, {1, 2});
+    net.Out(Must(net.builder.Mul(x, x)));
+    net.Out(Must(net.builder.Pow(x, net.Constant(kFloat, {}, {3}))));
+    net.Out(Must(net.builder.Pow(x, net.Constant(kFloat, {2}, {2, 3}))));
+    net.Out(Must(net.builder.Pow(x, net.Constant(kFloat, {1, 1, 1}, {2}))));  // Of another rank.
+    net.Out(Must(net.builder.Pow(x, net.In(kFloat, {}))));
+  };
+  ExpectKernels(5, powers, "-elementwiseChain");
+}
+
 TEST_F(Fusion, OperatorsThatDiffer_AreNotJoined) {
   ExpectUnchanged([](Net& net) {
     Operand x = net.In(kFloat, {4, 4});

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "service/passes/fusion/graph_index.h"
+
 namespace webnnd::service {
 namespace {
 
@@ -55,6 +57,7 @@ class Simplifier {
   }
 
   void Run() {
+    MultiplyForSquares();
     JoinConstants();
     for (Node& node : graph_.nodes) {
       for (ValueId& value : node.operands) {
@@ -74,6 +77,17 @@ class Simplifier {
  private:
   const OperandDescriptor& descriptor(ValueId value) const {
     return graph_.values[value].descriptor;
+  }
+
+  // x to the power of 2 is x * x, for whatever x, and takes as long as a sum.
+  void MultiplyForSquares() {
+    const GraphIndex index(graph_);
+    for (Node& node : graph_.nodes) {
+      if (node.kind != OperatorKind::kPow || index.Scalar(node.operands[1]) != 2.0) continue;
+      if (index.shape(node.operands[0]) != index.shape(node.results[0])) continue;
+      node.kind = OperatorKind::kMul;
+      node.operands[1] = node.operands[0];
+    }
   }
 
   void JoinConstants() {
