@@ -148,6 +148,10 @@ void main() {
     StoreByWords();
     return;
   }
+  if (AreWordsOfQuads(kOperandType, kResultType)) {
+    STORE_WORDS_OF_QUADS(3, kResultType, P(0), Operands, Prepare, ComputeElement)
+    return;
+  }
   if (kAccess1 == kAccessQuads || kAccess2 == kAccessQuads) {
     STORE_QUADS_IN_LOOP([[unroll]], 3, kResultType, P(0), Operands, Prepare, ComputeElement)
   } else {

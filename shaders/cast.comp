@@ -116,6 +116,10 @@ void main() {
     StoreByWords();
     return;
   }
+  if (AreWordsOfQuads(kOperandType, kResultType)) {
+    STORE_WORDS_OF_QUADS(2, kResultType, P(0), Operands, Prepare, ComputeElement)
+    return;
+  }
 #if COMPUTE == COMPUTE_FLOAT
   if (kOperandType == kFloat32 && kResultType == kFloat16) {
     const uint count = P(0);

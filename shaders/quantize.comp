@@ -1,9 +1,9 @@
 // clamp(roundEven(operand / scale) + zero point) to the result's type, in blocks (blocks.glsl). NaN
 // gives the zero point.
 //
-// Specialisation constant 5: 16 where every sixteen elements from a multiple of 16 on lie in one block
-// and become a narrow type: an invocation then computes sixteen from one load of scale and zero point.
-// Else 0.
+// Specialisation constant 5: of how many elements an invocation computes all, from one load of scale and
+// zero point: those of a word of a narrow type, 4 or 8. As many from each multiple of it on must lie in
+// one block. 0: each by itself.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -39,34 +39,29 @@ uvec2 ComputeElement(uint e) {
   return uvec2(uint(clamp(value, least, greatest)), 0u);
 }
 
-// Elements 16 * unit to 16 * unit + 15.
-void ComputeSixteen(uint unit) {
-  uint block = BlockOf(16u * unit);
+// By word, so that neighbours load what lies beside each other.
+void ComputeWord(uint word) {
+  uint block = BlockOf(kGroup * word);
   float scale = DecodeFloat(LOAD_RAW(2, kScaleType, block), kScaleType);
   int zero_point = DecodeNarrow(LOAD_RAW(3, kZeroPointType, block), kZeroPointType);
   const uint bits = 1u << BitsLog2(kResultType);
   const uint mask = (1u << bits) - 1u;
-  uvec4 words = uvec4(0u);
-  [[unroll]] for (uint four = 0u; four < 4u; ++four) {
-    vec4 x = LoadFours1(kOperandType, 4u * unit + four);
+  uint packed = 0u;
+  [[unroll]] for (uint four = 0u; four < kGroup / 4u; ++four) {
+    vec4 x = LoadFours1(kOperandType, kGroup / 4u * word + four);
     [[unroll]] for (uint k = 0u; k < 4u; ++k) {
       float rounded = roundEven(Div(x[k], scale));
       int value = int(clamp(rounded, -65536.0, 65536.0));
       value = (IsNan(rounded) ? 0 : value) + zero_point;
-      uint bit = (4u * four + k) * bits;
-      words[bit >> 5] |= (uint(clamp(value, NarrowLeast(), NarrowGreatest())) & mask) << (bit & 31u);
+      packed |= (uint(clamp(value, NarrowLeast(), NarrowGreatest())) & mask) << ((4u * four + k) * bits);
     }
   }
-  if (bits == 8u) {
-    STORE_QUAD(4, unit, words)
-  } else {
-    STORE_PAIR(4, unit, words.xy);
-  }
+  STORE_WORD(4, word, packed);
 }
 
 void main() {
   if (kGroup != 0u) {
-    GRID_STRIDE_LOOP(unit, P(0) / 16u) { ComputeSixteen(unit); }
+    GRID_STRIDE_LOOP(word, P(0) / kGroup) { ComputeWord(word); }
   } else {
     STORE_ELEMENTS(4, kResultType, P(0), ComputeElement);
   }

@@ -373,4 +373,26 @@ uint PrepareNothing(uint first) { return 0u; }
     }                                                                                       \
   }
 
+// Whether an operand's quads are words of the result, or two of them are.
+bool AreWordsOfQuads(uint operand_type, uint result_type) {
+  return BitsLog2(operand_type) >= 5u && BitsLog2(result_type) == 3u;
+}
+// As STORE_QUADS where AreWordsOfQuads: an invocation per word, so that neighbours load what lies beside each
+// other.
+#define STORE_WORDS_OF_QUADS(slot, type, count, State, PREPARE, COMPUTE_ELEMENT)            \
+  {                                                                                         \
+    const uint count_ = (count);                                                            \
+    GRID_STRIDE_LOOP(word_, WordsOf(type, count_)) {                                        \
+      const uint first_ = 4u * word_;                                                       \
+      const State state_ = PREPARE(first_);                                                 \
+      uvec4 bits_ = uvec4(0u);                                                              \
+      [[unroll]] for (uint k_ = 0u; k_ < 4u; ++k_) {                                        \
+        uvec2 raw_ = COMPUTE_ELEMENT(state_, min(first_ + k_, count_ - 1u), k_);            \
+        if (first_ + k_ >= count_) raw_.x = 0u;                                             \
+        InsertElement(bits_, type, k_, raw_);                                               \
+      }                                                                                     \
+      STORE_WORD(slot, word_, bits_.x);                                                     \
+    }                                                                                       \
+  }
+
 #endif  // WEBNND_SHADERS_TENSOR_GLSL_

@@ -111,6 +111,10 @@ void main() {
     StoreByWords();
     return;
   }
+  if (AreWordsOfQuads(kOperandType, kResultType)) {
+    STORE_WORDS_OF_QUADS(2, kResultType, P(0), Operands, Prepare, ComputeElement)
+    return;
+  }
   if (BitsLog2(kOperandType) > BitsLog2(kResultType) && BitsLog2(kResultType) > 2u) {
     STORE_QUADS_IN_LOOP([[unroll]], 2, kResultType, P(0), Operands, Prepare, ComputeElement)
   } else {

@@ -18,6 +18,7 @@ namespace webnnd::service {
 namespace {
 
 using shaders::ShaderId;
+using webidl::BitsPerElement;
 using webidl::Number;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
@@ -44,7 +45,7 @@ template <class SetCount>
 void AddInPieces(const LoweredCall& call, std::span<const uint32_t> strides,
                  const SetCount& set_count, LoweringBuilder& builder) {
   auto bits_of = [&](const LoweredBuffer& buffer) -> uint64_t {
-    return webidl::BitsPerElement(builder.descriptor(buffer.value).data_type());
+    return BitsPerElement(builder.descriptor(buffer.value).data_type());
   };
   const uint64_t elements = builder.descriptor(call.buffers.back().value).element_count();
   uint64_t widest_bits = 0;
@@ -102,6 +103,14 @@ void AddFlatCall(const LoweredCall& call, LoweringBuilder& builder) {
       builder);
 }
 
+// Of kernels that take whole words of the result where AreWordsOfQuads of shaders/tensor.glsl says
+// so.
+uint64_t InvocationsFor(OperandDataType operand, const OperandDescriptor& result) {
+  const bool are_words_of_quads =
+      BitsPerElement(operand) >= 32 && BitsPerElement(result.data_type()) == 8;
+  return are_words_of_quads ? StoreUnits(result) : StoreQuads(result);
+}
+
 void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32_t> parameters,
                   LoweringBuilder& builder) {
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
@@ -114,7 +123,7 @@ void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = std::move(parameters);
-  call.invocations = StoreQuads(result);
+  call.invocations = InvocationsFor(operand.data_type(), result);
   call.cost = operand.byte_length() + result.byte_length();
   AddFlatCall(call, builder);
 }
@@ -195,7 +204,7 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(operand_type),
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
-  call.invocations = StoreQuads(result);
+  call.invocations = InvocationsFor(operand_type, result);
   call.cost = BytesTouched(node, builder);
   AddBroadcastCall(std::move(call), builder);
   return {};
@@ -229,7 +238,7 @@ Status LowerCast(const Node& node, LoweringBuilder& builder) {
                          static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {0};
-  call.invocations = StoreQuads(result);
+  call.invocations = InvocationsFor(operand.data_type(), result);
   call.cost = BytesTouched(node, builder);
   AddFlatCall(call, builder);
   return {};

@@ -10,9 +10,6 @@ using shaders::ShaderId;
 using webidl::OperandDescriptor;
 using webidl::Shape;
 
-// Elements of which an invocation of quantize.comp may compute all at once.
-constexpr uint32_t kQuantizedGroup = 16;
-
 // Whether groups of so many elements, from multiples of it on, lie in one block
 // of a narrow type.
 bool HasGroups(webidl::OperandDataType type, const StridedDimension& innermost, uint32_t group) {
@@ -84,10 +81,10 @@ Status LowerQuantizeLinear(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
   std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
-  const bool by_group = HasGroups(builder.descriptor(node.results[0]).data_type(),
-                                  dimensions.back(), kQuantizedGroup);
-  builder.AddCall(
-      MakeCall(ShaderId::kQuantize, node, builder, dimensions, by_group ? kQuantizedGroup : 0));
+  const webidl::OperandDataType type = builder.descriptor(node.results[0]).data_type();
+  const uint32_t of_word = PerQuad(type) / 4;
+  const uint32_t group = HasGroups(type, dimensions.back(), of_word) ? of_word : 0;
+  builder.AddCall(MakeCall(ShaderId::kQuantize, node, builder, dimensions, group));
   return {};
 }
 
