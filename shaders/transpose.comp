@@ -1,17 +1,19 @@
-// Transposes blocks of 4 x 4 words, or of 8 x 8 halves of words: slot 1 -> slot 2. What copies that change the innermost dimension
-// do, where both tensors' rows are whole quads: quads in, quads out, and each cache line of either
-// side soon used in full.
+// Transposes blocks of 4 x 4 words, or of 8 x 8 halves of words: slot 1 -> slot 2. What copies that change
+// the innermost dimension do, where both tensors' rows are whole quads: quads in, quads out, and each cache
+// line of either side soon used in full.
 //
 // Parameters: 0 blocks; 1 rank of their dimensions; 2 quads between the rows of a block in the source
 // and 3 in the result; 4 first quad of the source; 5 of the result; from uvec4 2 dimensions
 // (strided.glsl; strides in quads: x of the source, y of the result). Specialisation constants: 1 rank,
-// 2 whether elements are halves of words.
+// 2 whether elements are halves of words, 3 whether every sixteen blocks are a square: four beside each
+// other in the result, and four of these beside each other in the source.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
 
 layout(constant_id = 1) const uint kRank = 0u;
 layout(constant_id = 2) const uint kHalves = 0u;
+layout(constant_id = 3) const uint kInSquares = 0u;
 #define STRIDED_RANK kRank
 #define STRIDED_UNROLLED_MAX 6
 #include "strided.glsl"
@@ -19,6 +21,8 @@ layout(constant_id = 2) const uint kHalves = 0u;
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
 WRITE_SLOT(2)
+
+uvec2 OffsetsOfBlock(uint block) { return StridedOffsets(block, 2u, P(1)).xy + uvec2(P(4), P(5)); }
 
 void TransposeWords(uvec2 offsets, uint source_step, uint result_step) {
   uvec4 rows[4];
@@ -44,14 +48,48 @@ void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
   }
 }
 
+// On llvmpipe quads of four neighbours that lie beside each other are loaded, and stored, as one vector.
+// In a square they do so on both sides: between them invocations change blocks.
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+
+bool GoesBySquares() {
+  return kInSquares != 0u && kSubgroupSize == 16u && gl_WorkGroupSize.x == kSubgroupSize;
+}
+void TransposeSquares(uint squares, uint source_step, uint result_step) {
+  const uint high = gl_SubgroupInvocationID >> 2;
+  const uint low = gl_SubgroupInvocationID & 3u;
+  const uint other = 4u * low + high;
+  const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, squares);
+  for (uint i = StartOfWorkgroup(gl_WorkGroupID.x, squares); i < end; ++i) {
+    const uvec2 offsets = OffsetsOfBlock(16u * i);
+    const uint from = UNIFORM(offsets.x);
+    const uint to = UNIFORM(offsets.y);
+    uvec4 rows[4];
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+      rows[k] = LOAD_QUAD(1, from + (4u * high + k) * source_step + low);
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+      const uvec4 column = uvec4(rows[0][k], rows[1][k], rows[2][k], rows[3][k]);
+      STORE_QUAD(2, to + (4u * high + k) * result_step + low, subgroupShuffle(column, other))
+    }
+  }
+}
+#else
+bool GoesBySquares() { return false; }
+void TransposeSquares(uint squares, uint source_step, uint result_step) {}
+#endif
+
 void main() {
-  uint count = P(0);
-  GRID_STRIDE_LOOP(i, count) {
-    uvec2 offsets = StridedOffsets(i, 2u, P(1)).xy + uvec2(P(4), P(5));
+  if (GoesBySquares()) {
+    TransposeSquares(P(0) / 16u, P(2), P(3));
+    return;
+  }
+  GRID_STRIDE_LOOP(i, P(0)) {
     if (kHalves != 0u) {
-      TransposeHalves(offsets, P(2), P(3));
+      TransposeHalves(OffsetsOfBlock(i), P(2), P(3));
     } else {
-      TransposeWords(offsets, P(2), P(3));
+      TransposeWords(OffsetsOfBlock(i), P(2), P(3));
     }
   }
 }

@@ -210,6 +210,29 @@ void AppendTiles(const TransposedBlocks& blocks, std::vector<StridedDimension>& 
   order.push_back({together, blocks.rows.strides});
 }
 
+// Blocks beside each other, in either tensor, that shaders/transpose.comp takes at once.
+constexpr uint32_t kSquare = 4;
+
+// In which order blocks go that are squares of them: along that side on which what follows lies
+// nearer on the other one. Processors see both coming.
+void AppendSquares(const TransposedBlocks& blocks, std::vector<StridedDimension>& order) {
+  constexpr uint32_t kPartMax = 128;  // Of few enough rows of the source, a page each.
+  auto times = [](const StridedDimension& dimension, uint32_t count) {
+    return std::array<uint32_t, 4>{dimension.strides[0] * count, dimension.strides[1] * count};
+  };
+  auto distance = [](uint32_t stride) {  // Strides may be negative.
+    return std::abs(static_cast<int64_t>(static_cast<int32_t>(stride)));
+  };
+  const uint32_t rows = blocks.rows.size / kSquare;
+  const bool by_rows = distance(blocks.rows.strides[0]) <= distance(blocks.columns.strides[1]);
+  const uint32_t part = by_rows ? LargestDivisor(rows, kPartMax) : 1;
+  order.push_back({rows / part, times(blocks.rows, kSquare * part)});
+  order.push_back({blocks.columns.size / kSquare, times(blocks.columns, kSquare)});
+  order.push_back({part, times(blocks.rows, kSquare)});
+  order.push_back({kSquare, blocks.columns.strides});
+  order.push_back({kSquare, blocks.rows.strides});
+}
+
 void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_quad,
                        LoweredCall& call) {
   auto quads = [&](uint32_t elements) {  // Strides may be negative.
@@ -228,14 +251,22 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   }
   const StridedDimension& rows = copy.dimensions[innermost];
   const StridedDimension& columns = copy.dimensions[contiguous];
-  AppendTiles({.rows = {rows.size / per_quad, {rows.strides[0], 1}},
-               .columns = {columns.size / per_quad, {1, result_strides[contiguous]}}},
-              blocks);
+  const TransposedBlocks transposed = {
+      .rows = {rows.size / per_quad, {rows.strides[0], 1}},
+      .columns = {columns.size / per_quad, {1, result_strides[contiguous]}}};
+  const bool is_halves = per_quad == 8;
+  const bool in_squares =
+      !is_halves && transposed.rows.size % kSquare == 0 && transposed.columns.size % kSquare == 0;
+  if (in_squares) {
+    AppendSquares(transposed, blocks);
+  } else {
+    AppendTiles(transposed, blocks);
+  }
   blocks = Coalesce(blocks);
   const uint64_t count = ElementCount(copy) / (per_quad * per_quad);
   call.shader = shaders::ShaderId::kTranspose;
   constexpr size_t kUnrolledMax = 6;
-  call.specialization = {RankConstant(blocks, kUnrolledMax), per_quad == 8};
+  call.specialization = {RankConstant(blocks, kUnrolledMax), is_halves, in_squares};
   call.parameters = {NarrowCast<uint32_t>(count),
                      static_cast<uint32_t>(blocks.size()),
                      quads(rows.strides[0]),
