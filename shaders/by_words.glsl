@@ -33,7 +33,7 @@ uint WordOfTurn(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
     const uint words_ = WordsOf(type, count_);                                                            \
     const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, TurnsOf(words_));                           \
     for (uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, TurnsOf(words_)); i_ < end_; ++i_) {                \
-      const uint base_ = UNIFORM(FirstWordOfTurn(i_));                                                      \
+      const uint base_ = UNIFORM(FirstWordOfTurn(i_));                                                    \
       const Turn turn_ = PREPARE_TURN(base_);                                                             \
       [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
         const uint word_ = base_ + WordOfTurn(k_);                                                        \
@@ -66,7 +66,7 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
       const uint turns_ = min(end_ - first_, kTurnsTogether);                                             \
       uint others_ = 0u; /* A bit of each word. */                                                        \
       for (uint i_ = UNKNOWN_ZERO; i_ < turns_; ++i_) {                                                   \
-        const uint base_ = UNIFORM(FirstWordOfTurn(first_ + i_));                                           \
+        const uint base_ = UNIFORM(FirstWordOfTurn(first_ + i_));                                         \
         const Turn turn_ = PREPARE_TURN(base_);                                                           \
         [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                          \
           const uint word_ = base_ + WordOfTurn(k_);                                                      \
@@ -94,11 +94,10 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     }                                                                                                     \
   }
 
-// For modules of strided.glsl, with one operand or more of the result's shape and others that
-// broadcast. Whether those of `access` can go by words, where turns lie in rows:
+// For modules of strided.glsl. Whether operands of that access can go by words, where turns lie in rows:
 bool CanOperandGoByWords(uint access) { return access == kAccessQuad || access == kAccessOne; }
 
-// Offsets of the first element of a turn.
+// Offsets of the first element of a turn that all invocations take.
 uvec4 OffsetsOfTurn(uint word, uint type) {
   const uint e = word << (5u - BitsLog2(type));
   if (STRIDED_RANK == 1u) return uvec4(e);
