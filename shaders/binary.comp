@@ -120,13 +120,11 @@ uint ComputeAny(Operands operands) {
 }
 #endif
 
+// Offsets that all share are not for those who are left alone with powers that are not ordinary.
 bool GoesByWords() {
-  // Where rows are repeated, quads are as fast. Offsets that all share are not for those who are left alone
-  // with powers that are not ordinary.
-  const bool has_one_of_row = kAccess1 == kAccessOne || kAccess2 == kAccessOne;
   return CanGoByWords(kResultType) && BitsLog2(kOperandType) == BitsLog2(kResultType) &&
          kInRows == kTurnsInRows && CanOperandGoByWords(kAccess1) && CanOperandGoByWords(kAccess2) &&
-         (kRank == 1u || (has_one_of_row && !kIsPow));
+         (kRank == 1u || !kIsPow);
 }
 void StoreByWords() {
 #if COMPUTE == COMPUTE_FLOAT

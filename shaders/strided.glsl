@@ -63,7 +63,7 @@ const uint kAccessBackwards = 4u;  // They are a quad of the operand, its last e
 
 // What lies in rows of the innermost dimension (InRows of service/passes/kernel_parameters.h): 0 nothing, 1
 // quads, and
-const uint kTurnsInRows = 2u;  // also turns of by_words.glsl, of any size.
+const uint kTurnsInRows = 2u;  // also turns of by_words.glsl, of any size, where they are worth it.
 
 // What elements of a quad need to find their operands.
 struct QuadOffsets {

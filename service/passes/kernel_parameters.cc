@@ -1,5 +1,6 @@
 #include "service/passes/kernel_parameters.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/check.h"
@@ -131,9 +132,14 @@ bool QuadsLieInRows(std::span<const StridedDimension> dimensions, uint32_t per_q
   return dimensions.size() == 1 || dimensions.back().size % per_quad == 0;
 }
 
-InRows WhatLiesInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad) {
+InRows WhatLiesInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad,
+                      size_t operands) {
   constexpr uint32_t kQuadsOfTurn = 16;  // Or a part of them.
-  if (QuadsLieInRows(dimensions, kQuadsOfTurn * per_quad)) return InRows::kTurns;
+  const auto strides = std::span(dimensions.back().strides).first(operands);
+  const bool has_one = std::find(strides.begin(), strides.end(), 0u) != strides.end();
+  if ((dimensions.size() == 1 || has_one) && QuadsLieInRows(dimensions, kQuadsOfTurn * per_quad)) {
+    return InRows::kTurns;
+  }
   return QuadsLieInRows(dimensions, per_quad) ? InRows::kQuads : InRows::kNothing;
 }
 

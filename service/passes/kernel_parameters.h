@@ -87,10 +87,12 @@ uint32_t PerQuad(webidl::OperandDataType type);
 // Whether the elements of every quad of a packed result with these dimensions lie in one row of the
 // innermost one (beyond the end, nobody writes).
 bool QuadsLieInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad);
-// What lies so, for kernels that go by turns of up to 16 quads, too (shaders/by_words.glsl): the
+// What lies so, for kernels that also go by turns of up to 16 quads (shaders/by_words.glsl): in one
+// row, or where one of the operands has one element for a row. Others are as fast by quads. The
 // value of kTurnsInRows in shaders/strided.glsl is its last.
 enum class InRows : uint32_t { kNothing, kQuads, kTurns };
-InRows WhatLiesInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad);
+InRows WhatLiesInRows(std::span<const StridedDimension> dimensions, uint32_t per_quad,
+                      size_t operands);
 // The access to an operand of the result's type whose strides are strides[operand] and that starts
 // at element `offset`.
 QuadAccess AccessByQuads(std::span<const StridedDimension> dimensions, uint32_t per_quad,

@@ -84,7 +84,8 @@ void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& cal
   const size_t operands = call.buffers.size() - 1;
   const uint32_t per_quad = PerQuad(type_of(operands));
   call.specialization.push_back(RankConstant(dimensions));
-  call.specialization.push_back(static_cast<uint32_t>(WhatLiesInRows(dimensions, per_quad)));
+  call.specialization.push_back(
+      static_cast<uint32_t>(WhatLiesInRows(dimensions, per_quad, operands)));
   for (size_t i = 0; i < operands; ++i) {
     QuadAccess access = AccessByQuads(dimensions, per_quad, i);
     const uint32_t own_per_quad = PerQuad(type_of(i));
