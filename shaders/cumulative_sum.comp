@@ -106,11 +106,15 @@ Totals AddTotals(VALUE own) {
   }
   stretch_sums[lane] = own;
   barrier();
-  for (uint i = 0u; i < size; ++i) {
-    VALUE value = stretch_sums[i];
-    totals.before += i < lane ? value : zero;
-    totals.all += value;
+  // Each step adds what is twice as far away.
+  for (uint step = 1u; step < size; step *= 2u) {
+    const VALUE more = lane >= step ? stretch_sums[max(lane, step) - step] : zero;
+    barrier();
+    stretch_sums[lane] += more;
+    barrier();
   }
+  totals.before = lane > 0u ? stretch_sums[max(lane, 1u) - 1u] : zero;
+  totals.all = stretch_sums[size - 1u];
   barrier();
   return totals;
 }

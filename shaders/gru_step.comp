@@ -52,7 +52,7 @@ vec3 SumProducts(Place place) {
   vec3 gates = vec3(0.0);
   if (kByFour != 0u) {
     vec4 sums[3] = {vec4(0.0), vec4(0.0), vec4(0.0)};  // Of each gate, by k modulo 4.
-    for (uint k = UNKNOWN_ZERO; k < place.size; k += 4u) {
+    for (uint k = UNKNOWN_ZERO + 4u * SharerIndex(); k < place.size; k += 4u * SharerCount()) {
       vec4 state = LoadFour4(place.row + k);
       vec4 last_state = kPart == kUpdate ? LoadFour5(place.row + k) : state;
       [[unroll]] for (uint i = 0u; i < kGates; ++i) {
@@ -63,7 +63,7 @@ vec3 SumProducts(Place place) {
     [[unroll]] for (uint i = 0u; i < kGates; ++i) gates[i] = dot(sums[i], vec4(1.0));
     return gates;
   }
-  LONG_LOOP(k, 0u, place.size, 1u) {
+  LONG_LOOP(k, SharerIndex(), place.size, SharerCount()) {
     float state = LOAD(4, kReadType, place.row + k);
     float last_state = kPart == kUpdate ? LOAD(5, kFloat32, place.row + k) : state;
     [[unroll]] for (uint i = 0u; i < kGates; ++i) {
@@ -82,6 +82,7 @@ void ComputeElement(uint e) {
   if (kHasHidden != 0u) {
     hidden = LOAD(4, kReadType, e);
     sums = SumProducts(place);
+    [[unroll]] for (uint i = 0u; i < kGates; ++i) sums[i] = SumOfSharers(sums[i]);
   }
   if (kHasRecurrentBias != 0u) {
     uint bias = place.direction * 3u * size + place.hidden;
@@ -110,5 +111,5 @@ void ComputeElement(uint e) {
 }
 
 void main() {
-  GRID_STRIDE_LOOP(e, P(0)) { ComputeElement(e); }
+  STATE_LOOP(e, P(0)) { ComputeElement(e); }
 }

@@ -46,7 +46,7 @@ vec4 SumProducts(Place place) {
   vec4 gates = vec4(0.0);
   if (kByFour != 0u) {
     mat4 sums = mat4(0.0);  // Of each gate, by k modulo 4.
-    for (uint k = UNKNOWN_ZERO; k < place.size; k += 4u) {
+    for (uint k = UNKNOWN_ZERO + 4u * SharerIndex(); k < place.size; k += 4u * SharerCount()) {
       vec4 hidden = LoadFour4(place.row + k);
       [[unroll]] for (uint i = 0u; i < 4u; ++i) {
         sums[i] += hidden * LoadFour2(place.weight + i * place.gate_step + k);
@@ -54,7 +54,7 @@ vec4 SumProducts(Place place) {
     }
     return vec4(1.0) * sums;
   }
-  LONG_LOOP(k, 0u, place.size, 1u) {
+  LONG_LOOP(k, SharerIndex(), place.size, SharerCount()) {
     float hidden = LOAD(4, kReadType, place.row + k);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       gates[i] += hidden * LOAD(2, kType, place.weight + i * place.gate_step + k);
@@ -67,7 +67,10 @@ void ComputeElement(uint e) {
   Place place = PlaceOf(e, 4u);
   uint size = place.size;
   vec4 gates = vec4(0.0);
-  if (kHasHidden != 0u) gates = SumProducts(place);
+  if (kHasHidden != 0u) {
+    gates = SumProducts(place);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) gates[i] = SumOfSharers(gates[i]);
+  }
   if (kHasRecurrentBias != 0u) {
     uint bias = place.direction * 4u * size + place.hidden;
     [[unroll]] for (uint i = 0u; i < 4u; ++i) gates[i] += LOAD(9, kType, bias + i * size);
@@ -95,5 +98,5 @@ void ComputeElement(uint e) {
 }
 
 void main() {
-  GRID_STRIDE_LOOP(e, P(0)) { ComputeElement(e); }
+  STATE_LOOP(e, P(0)) { ComputeElement(e); }
 }

@@ -11,6 +11,7 @@
 #include "math.glsl"
 #include "product_loads.glsl"
 #include "rows.glsl"
+#include "subgroup.glsl"
 
 // MLRecurrentNetworkActivation of the draft.
 const uint kRelu = 0u;
@@ -51,11 +52,25 @@ Place PlaceOf(uint e, uint gates) {
   return place;
 }
 
-// Writes element e of a state: others write the other half of its word.
-#define STORE_STATE(slot, type, e, value)          \
-  {                                                \
-    uvec2 state_ = Encode(value, type);            \
-    STORE_ROW_ELEMENT(slot, type, e, state_)       \
+// The loop over the elements of a state, and one over what each sums up: `width` elements at a time,
+// from `first` on. On GPUs a subgroup shares an element, whose sums are SumOfSharers.
+#if TENSOR_READS == READS_STORAGE
+#define STATE_LOOP(e, count) SUBGROUP_STRIDE_LOOP(e, count)
+#define SharerIndex() gl_SubgroupInvocationID
+#define SharerCount() SUBGROUP_SIZE
+float SumOfSharers(float x) { return SumOverSubgroup(x); }
+#else
+#define STATE_LOOP(e, count) GRID_STRIDE_LOOP(e, count)
+#define SharerIndex() 0u
+#define SharerCount() 1u
+float SumOfSharers(float x) { return x; }
+#endif
+
+// Writes element e of a state, once: others write the other half of its word.
+#define STORE_STATE(slot, type, e, value)                              \
+  if (SharerIndex() == 0u) {                                           \
+    uvec2 state_ = Encode(value, type);                                \
+    STORE_ROW_ELEMENT(slot, type, e, state_)                           \
   }
 
 #endif  // WEBNND_SHADERS_RECURRENT_GLSL_

@@ -12,6 +12,12 @@ layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConsta
 // runs both sides of an `if` on it, and selects by mask what the two leave.
 #define SUBGROUP_SIZE (kSubgroupSize != 0u ? kSubgroupSize : gl_SubgroupSize)
 
+// The loop over `count` units of work of which each subgroup of the grid takes one at a time, its
+// neighbours those beside it.
+#define SUBGROUP_STRIDE_LOOP(i, count)                                          \
+  for (uint i = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID; i < (count); \
+       i += gl_NumSubgroups * gl_NumWorkGroups.x)
+
 // `x`, which all invocations of a subgroup have, the first one among them: for drivers that cannot
 // tell. On llvmpipe it is then computed once, and places that differ by the invocation's number alone
 // are known to follow each other.

@@ -71,6 +71,9 @@ struct Graph {
   std::vector<GraphConstant> constants;
   std::vector<Input> inputs;  // In the order of the tensors of a dispatch.
   std::vector<Output> outputs;
+  // For a device that runs tens of thousands of invocations at once: it needs as many to be busy,
+  // and they need not be the same work for each.
+  bool wide = false;
   // What lowering adds has room to grow in.
   bool reserves = false;
   webidl::DimensionNames names;  // Of dynamic dimensions, all of them known from inputs.

@@ -105,6 +105,12 @@ inline constexpr uint32_t kLongLoopUnroll = 8;
 // The least number of invocations of a workgroup (specialisation constant 0) on any device.
 inline constexpr uint32_t kLocalSizeMin = 8;
 
+// Invocations for each unit of work that a subgroup takes: many GPUs' subgroups have as many.
+inline constexpr uint64_t kSubgroupInvocations = 32;
+// Rows that lie interleaved, from which on an invocation takes each: of fewer, a workgroup shares
+// one.
+inline constexpr uint64_t InterleavedRowsMin(bool wide) { return wide ? 1 << 15 : 512; }
+
 // Words that the elements take, for costs and word-wise kernels.
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor);
 // Units that STORE_ELEMENTS of shaders/tensor.glsl writes: one per word, or per element of 64 bits.

@@ -119,13 +119,13 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
 // invocations.
 std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
                                                const LoweringBuilder& builder) {
-  constexpr uint64_t kRowsMin = 256;
+  const uint64_t rows_min = builder.wide() ? 1 << 15 : 256;
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
   const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
   const AxisView view = ViewAlong(result.shape(), axis);
   const uint32_t updates_of_row = updates.shape()[axis];
-  if (view.rows < kRowsMin || updates_of_row > kInvocationIterationsMax) return std::nullopt;
+  if (view.rows < rows_min || updates_of_row > kInvocationIterationsMax) return std::nullopt;
   const bool by_four = PerQuad(result.data_type()) == 4 && view.inner % 4 == 0;
   LoweredCall call;
   call.shader = ShaderId::kScatterRows;
@@ -142,14 +142,16 @@ std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
 // log2 of the quads of a block, where gatherElements takes quads by blocks (gather_elements.comp),
 // else 0: where it would come back to a place in its input only after caches have let go of it.
 // Smaller inputs they keep whole, and blocks of fewer quads are read and written in too short runs.
-uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view) {
+uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view, bool wide) {
   constexpr uint64_t kWholeBytesMax = uint64_t{16} << 20;
   constexpr uint64_t kKeptBytesMax = uint64_t{512} << 10;
   constexpr uint64_t kQuadsMin = 64;
   const uint32_t per_quad = PerQuad(input.data_type());
   const uint64_t row_quads = view.inner / per_quad;
   const uint64_t slab_bytes = input.byte_length() / view.outer();
-  if (slab_bytes <= kWholeBytesMax || view.inner % per_quad != 0 || row_quads < 2 * kQuadsMin) {
+  // Those of wide devices are large, and shared.
+  if (wide || slab_bytes <= kWholeBytesMax || view.inner % per_quad != 0 ||
+      row_quads < 2 * kQuadsMin) {
     return 0;
   }
   return static_cast<uint32_t>(
@@ -209,7 +211,7 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
                      static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
   const uint32_t per_quad = PerQuad(result.data_type());
   const AxisView view = ViewAlong(input.shape(), axis);
-  const uint32_t block_log2 = BlockLog2(input, view);
+  const uint32_t block_log2 = BlockLog2(input, view, builder.wide());
   const uint32_t row_quads = view.inner / per_quad;
   const uint32_t blocks = std::max(DivideRoundingUp(row_quads, 1u << block_log2), 1u);
   const uint64_t quads = block_log2 == 0 ? StoreQuads(result)

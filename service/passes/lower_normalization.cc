@@ -40,10 +40,9 @@ uint64_t GroupMax(std::span<const StridedDimension> reduced) {
 
 // Whether a workgroup shares a group, rather than an invocation each: better for long groups,
 // unless many of them are interleaved.
-bool SharesGroup(uint64_t length, uint64_t groups, uint64_t stride) {
+bool SharesGroup(uint64_t length, uint64_t groups, uint64_t stride, bool wide) {
   constexpr uint64_t kLengthMin = 32;
-  constexpr uint64_t kInterleavedGroupsMin = 512;
-  return length >= kLengthMin && (stride == 1 || groups < kInterleavedGroupsMin);
+  return length >= kLengthMin && (stride == 1 || groups < InterleavedRowsMin(wide));
 }
 
 // Scale and bias of rows that lie in one piece.
@@ -123,7 +122,7 @@ Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_
                                                               std::span<const uint32_t>(shape)));
   moments.mean = builder.AddTemporary(descriptor);
   moments.variance = builder.AddTemporary(descriptor);
-  bool shares_group = SharesGroup(length, groups, reduced.back().strides[0]);
+  bool shares_group = SharesGroup(length, groups, reduced.back().strides[0], builder.wide());
   LoweredCall call;
   call.shader = ShaderId::kMoments;
   call.specialization = {static_cast<uint32_t>(input.data_type()), shares_group,

@@ -51,6 +51,7 @@ struct Network {
   uint32_t layout = 0;
   std::vector<uint32_t> activations;
   OperandDataType type{};
+  bool wide = false;  // Graph::wide
 
   uint32_t rows() const { return gates * hidden; }
   uint64_t state_elements() const { return uint64_t{directions} * batch * hidden; }
@@ -177,7 +178,8 @@ LoweredCall MakeStepCall(const Network& network, const Gates& gates, uint32_t st
     uint64_t offset = network.PositionOf(step, direction) * elements;
     call.parameters.push_back(network.sequence == kNoValue ? 0 : NarrowCast<uint32_t>(offset));
   }
-  call.invocations = elements;
+  // Of GPUs, a subgroup takes each.
+  call.invocations = elements * (network.wide ? kSubgroupInvocations : 1);
   call.cost = elements * network.gates * (uint64_t{network.hidden} + 8);
   return call;
 }
@@ -314,6 +316,7 @@ Network MakeNetwork(const Node& node, uint32_t gates, uint32_t hidden,
   network.depth = shape[shape.size() - 1];
   network.hidden = hidden;
   network.type = input.data_type();
+  network.wide = builder.wide();
   return network;
 }
 

@@ -71,10 +71,9 @@ ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
 // Whether a workgroup shares a row of `length` elements, `stride` apart. Neighbouring invocations
 // then read neighbouring elements of one row, else (one invocation a row) the same element of
 // neighbouring rows: better where rows are interleaved, unless there are too few of them.
-bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride) {
+bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide) {
   constexpr uint64_t kLengthMin = 32;
-  constexpr uint64_t kInterleavedRowsMin = 512;
-  return length >= kLengthMin && (stride == 1 || rows < kInterleavedRowsMin);
+  return length >= kLengthMin && (stride == 1 || rows < InterleavedRowsMin(wide));
 }
 
 // Work counted in rows: workgroups or invocations.
@@ -100,13 +99,15 @@ struct FoursOfRows {
   uint32_t count = 1;
   uint32_t apart = 1;
 
-  static FoursOfRows Choose(uint32_t inner, uint64_t rows) {
+  static FoursOfRows Choose(uint32_t inner, uint64_t rows, bool wide) {
     constexpr uint32_t kFours = 4;
     constexpr uint32_t kRowsMin = 1024;
-    if (inner % (4 * kFours) != 0 || rows < kRowsMin) return {};
+    if (wide || inner % (4 * kFours) != 0 || rows < kRowsMin) return {};
     return {kFours, inner % (4 * kFours * kLocalSizeMin) == 0 ? kLocalSizeMin : 1};
   }
-  static FoursOfRows Choose(const AxisView& view) { return Choose(view.inner, view.rows); }
+  static FoursOfRows Choose(const AxisView& view, bool wide) {
+    return Choose(view.inner, view.rows, wide);
+  }
 };
 
 // A call of a kernel of shaders/rows.glsl; its specialisation is up to the caller.
@@ -173,14 +174,16 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   // Of many short rows each is done before a workgroup has met to fold it.
   const bool many_short_rows = length < 256 && outputs >= 512;
   const bool shares_row =
-      !many_short_rows && SharesRow(length, outputs, reduction.reduced.back().strides[0]);
+      !many_short_rows &&
+      SharesRow(length, outputs, reduction.reduced.back().strides[0], builder.wide());
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
   const ReduceQuads quads = QuadsOf(reduction, input.data_type(), shares_row);
   if (quads == ReduceQuads::kAlongRow) length /= 4;
-  const FoursOfRows fours = quads == ReduceQuads::kAcross
-                                ? FoursOfRows::Choose(reduction.kept.back().size, outputs)
-                                : FoursOfRows();
+  const FoursOfRows fours =
+      quads == ReduceQuads::kAcross
+          ? FoursOfRows::Choose(reduction.kept.back().size, outputs, builder.wide())
+          : FoursOfRows();
   call.specialization = {static_cast<uint32_t>(reduction.operation),
                          static_cast<uint32_t>(input.data_type()),
                          shares_row,
@@ -218,12 +221,31 @@ PartialOperations PartsOf(ReduceOperation operation) {
   }
 }
 
-// Adds a call that folds runs of the last reduced dimension; what is left to do on its results.
-Result<Reduction> ReduceInPart(Reduction reduction, LoweringBuilder& builder) {
+// The longest run, of at most so many elements, in which the last reduced dimension is divided.
+uint32_t RunOf(const Reduction& reduction, uint64_t elements_max) {
+  const uint32_t size = reduction.reduced.back().size;
+  auto run = static_cast<uint32_t>(std::min<uint64_t>(size, elements_max));
+  while (size % run != 0) --run;
+  return run;
+}
+
+// Whether so few elements are left of many that most of a wide device would idle: then it reduces
+// runs first.
+uint32_t RunForWideDevice(const Reduction& reduction) {
+  constexpr uint64_t kOutputsMax = 256;
+  constexpr uint64_t kRunMin = 1024;
+  constexpr uint64_t kRunMax = 16384;
+  if (ElementsOf(reduction.kept) > kOutputsMax || ElementsOf(reduction.reduced) <= kRunMax) {
+    return 0;
+  }
+  const uint32_t run = RunOf(reduction, kRunMax);
+  return run >= kRunMin ? run : 0;
+}
+
+// Adds a call that folds such runs of the last reduced dimension; what is left to do on its
+// results.
+Result<Reduction> ReduceInPart(Reduction reduction, uint32_t run, LoweringBuilder& builder) {
   StridedDimension last = reduction.reduced.back();
-  uint32_t run =
-      static_cast<uint32_t>(std::min<uint64_t>(last.size, ReducedMax(reduction.reduced)));
-  while (last.size % run != 0) --run;
   if (run == 1) {
     return NotSupportedError("a reduced dimension ({}) is long and has no divisor", last.size);
   }
@@ -273,8 +295,12 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   }
   reduction.kept = Coalesce(reduction.kept);
   reduction.reduced = Coalesce(reduction.reduced);
+  if (const uint32_t run = builder.wide() ? RunForWideDevice(reduction) : 0; run != 0) {
+    ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
+  }
   while (ElementsOf(reduction.reduced) > ReducedMax(reduction.reduced)) {
-    ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, builder));
+    const uint32_t run = RunOf(reduction, ReducedMax(reduction.reduced));
+    ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
   AddReduceCall(reduction, node.results[0], builder);
   return {};
@@ -285,7 +311,7 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
-  bool shares_row = SharesRow(view.axis, view.rows, view.inner);
+  bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
   const bool by_four =
       PerQuad(input.data_type()) == 4 && (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));
   TRY(CheckLoops(view, shares_row, /*passes=*/1));
@@ -310,9 +336,11 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const bool quads = PerQuad(input.data_type()) == 4;
   const bool along_row = quads && view.inner == 1 && view.axis % 4 == 0 && view.axis >= 32;
   // Otherwise, sharing a row reads it twice.
-  const bool shares_row = along_row || (view.axis >= 128 && view.rows < 64);
+  const uint64_t rows_min = builder.wide() ? InterleavedRowsMin(true) : 64;
+  const bool shares_row = along_row || (view.axis >= 128 && view.rows < rows_min);
   const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
-  const FoursOfRows fours = by_four && !shares_row ? FoursOfRows::Choose(view) : FoursOfRows();
+  const FoursOfRows fours =
+      by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
   TRY(CheckLoops(view, shares_row, /*passes=*/2));
   LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
                                   node, view, shares_row);
@@ -346,7 +374,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const auto type = static_cast<uint32_t>(input.data_type());
   AxisView view = ViewAlong(input.shape(), attributes.axis);
-  bool shares_row = SharesRow(view.axis, view.rows, view.inner);
+  bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
   TRY(CheckLoops(view, shares_row, /*passes=*/3));
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
   // The module declares all slots, so something must be bound there.
@@ -356,7 +384,8 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   AppendDivisor(std::max(view.inner / 4, 1u), call.parameters);
   const bool by_four =
       view.inner == 1 ? shares_row && view.axis % 4 == 0 : !shares_row && TakesFoursOfRows(view);
-  const FoursOfRows fours = by_four && !shares_row ? FoursOfRows::Choose(view) : FoursOfRows();
+  const FoursOfRows fours =
+      by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
   if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours.count), shares_row);
   auto specialize = [&](SoftmaxPart part) {
     call.specialization = {

@@ -21,7 +21,7 @@ bool IsConvolution(const Node& node) {
 
 class Packer {
  public:
-  explicit Packer(Graph& graph) : graph_(graph) {}
+  explicit Packer(Graph& graph) : graph_(graph) { packing_.wide = graph.wide; }
 
   Status Run(ConstantEvaluator& evaluator) {
     for (Node& node : graph_.nodes) {

@@ -164,6 +164,7 @@ Status Build(BuildRequest& request) {
   for (GraphConstant& constant : checked.constants) {
     constant.bytes = constants.at(constant.buffer).values;
   }
+  checked.wide = request.device->wide();
   validating.Add("operators", checked.nodes.size());
   validating.End();
   for (const Graph::Input& input : checked.inputs) {

@@ -26,24 +26,33 @@ constexpr uint64_t kCpuInvocationCostMax = 8192;
 // Which all versions of llvmpipe have where there are as many cores.
 constexpr uint32_t kPoolThreads = 16;
 
-DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties) {
+// `subgroup_size`: of every subgroup, or 0; `features`: what is used of the device.
+DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties, uint32_t subgroup_size,
+                          const FeatureChain& features) {
   DeviceProfile profile;
   const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  if (cpu) {
+  if (features.cores) {
     profile.local_size = 8;  // One subgroup. Where the driver does not say.
     profile.workgroups_max =
         WorkgroupsOfThreads(std::clamp(std::thread::hardware_concurrency(), 1u, 64u));
-    profile.invocation_cost_max = kCpuInvocationCostMax;
   } else {
     profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);
     profile.workgroups_max = 16384;
-    profile.invocation_cost_max = std::numeric_limits<uint64_t>::max() / profile.local_size;
   }
+  profile.wide = !features.cores;
+  profile.subgroup_size = subgroup_size;
+  if (features.cores && subgroup_size != 0) {
+    profile.local_size = subgroup_size;  // Else lanes would idle.
+  }
+  if (features.texel_buffers) profile.variant = shaders::Variant::kTexelReads;
+  profile.invocation_cost_max =
+      cpu ? kCpuInvocationCostMax : std::numeric_limits<uint64_t>::max() / profile.local_size;
   profile.workgroups_max =
       std::min(profile.workgroups_max, properties.limits.maxComputeWorkGroupCount[0]);
   profile.submission_cost =
       (cpu ? kCpuCostPerSecond : kGpuCostPerSecond) / 1000 * limits::kSubmissionMs;
-  profile.unified_memory = cpu || properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  profile.unified_memory =
+      features.cores || properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   return profile;
 }
 
@@ -91,8 +100,13 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
     adapter.info.missing = "lacks Vulkan 1.2";
     return adapter;
   }
+  VkPhysicalDeviceSubgroupSizeControlPropertiesEXT subgroups{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
   VkPhysicalDeviceVulkan12Properties properties12{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES};
+  ASSIGN_OR_RETURN(const bool tells_subgroups,
+                   HasExtension(physical, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME));
+  if (tells_subgroups) properties12.pNext = &subgroups;
   VkPhysicalDeviceVulkan11Properties properties11{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, &properties12};
   VkPhysicalDeviceProperties2 properties2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
@@ -102,23 +116,23 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   adapter.limits = properties2.properties.limits;
   adapter.buffer_bytes_max = properties11.maxMemoryAllocationSize;
   vkGetPhysicalDeviceMemoryProperties(physical, &adapter.memory);
-  adapter.profile = MakeProfile(properties2.properties);
-  if (adapter.profile.unified_memory) adapter.free_memory = options.free_memory;
-
   ASSIGN_OR_RETURN(adapter.has_robustness2,
                    HasExtension(physical, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME));
   FeatureChain present;
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
-  present.texel_buffers = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
-  if (present.texel_buffers) {
-    adapter.profile.subgroup_size = properties11.subgroupSize;
-    adapter.profile.local_size = properties11.subgroupSize;  // Else lanes would idle.
-  }
+  const bool is_llvmpipe = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
+  present.cores = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  present.texel_buffers = is_llvmpipe;
   present.subgroup_shuffle =
       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
       (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   ASSIGN_OR_RETURN(adapter.features, ChooseFeatures(present, options.disabled_features));
-  if (adapter.features.texel_buffers) adapter.profile.variant = shaders::Variant::kTexelReads;
+  if (!adapter.features.cores) adapter.features.texel_buffers = VK_FALSE;
+  const bool is_one_size = is_llvmpipe || (subgroups.minSubgroupSize == properties11.subgroupSize &&
+                                           subgroups.maxSubgroupSize == properties11.subgroupSize);
+  adapter.profile = MakeProfile(properties2.properties, is_one_size ? properties11.subgroupSize : 0,
+                                adapter.features);
+  if (adapter.profile.unified_memory) adapter.free_memory = options.free_memory;
   std::string missing = MissingFeatures(adapter.features);
   if (!FindQueueFamily(physical, adapter.queue_family)) {
     missing += missing.empty() ? "a compute queue" : ", a compute queue";

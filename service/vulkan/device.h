@@ -84,6 +84,8 @@ class Device {
   ~Device();
 
   const AdapterInfo& adapter() const;
+  // Whether graphs for it are Graph::wide.
+  bool wide() const;
   // The largest tensor. A kernel may be able to bind less of it (limits::kBindingBytesMax).
   uint64_t max_tensor_bytes() const;
   // Runs one pipeline to the end, so that the driver has loaded all that it needs (before seccomp).

@@ -26,6 +26,7 @@ constexpr FeatureRow kFeatures[] = {
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
     {"texel-buffers", "quads of operands read as texels; from storage buffers without", false,
      FEATURE(texel_buffers)},
+    {"cores", "kernels for a processor's cores; without, those for GPUs", false, FEATURE(cores)},
     {"int8", "8-bit arithmetic", false, FEATURE(vulkan12.shaderInt8)},
 };
 
@@ -47,6 +48,7 @@ FeatureChain& FeatureChain::operator=(const FeatureChain& other) {
   vulkan12 = other.vulkan12;
   robustness2 = other.robustness2;
   texel_buffers = other.texel_buffers;
+  cores = other.cores;
   subgroup_shuffle = other.subgroup_shuffle;
   // A copy must not point into what it was copied from.
   core.pNext = vulkan11.pNext = vulkan12.pNext = robustness2.pNext = nullptr;

@@ -28,6 +28,7 @@ struct FeatureChain {
   // Not Vulkan's: whether the driver is one that reads quads of texel buffers faster than of
   // storage buffers, and whether invocations of a compute shader can shuffle values.
   VkBool32 texel_buffers = VK_FALSE;
+  VkBool32 cores = VK_FALSE;
   VkBool32 subgroup_shuffle = VK_FALSE;
 };
 

@@ -86,6 +86,23 @@ TEST(Variant, TexelBuffersDisabled_GivesStorageReads) {
             llvmpipe ? shaders::Variant::kTexelReads : shaders::Variant::kStorageReads);
 }
 
+// What runs on llvmpipe then is what runs on GPUs, but for the driver.
+TEST(Variant, CoresDisabled_GivesTheProfileOfGpus) {
+  KeepDriversLoaded();
+  DeviceOptions options;
+  options.disabled_features = {"cores"};
+  auto without = Device::Open(FirstUsableAdapter(options), options);
+  ASSERT_TRUE(without.ok());
+  EXPECT_TRUE((*without)->wide());
+  const DeviceProfile& profile = (*without)->impl().profile();
+  EXPECT_EQ(profile.variant, shaders::Variant::kStorageReads);
+  EXPECT_GT(profile.local_size, profile.subgroup_size);
+  EXPECT_FALSE((*without)->impl().pipelines().layouts().has_texels());
+  auto with = Device::Open((*without)->adapter().index, {});
+  ASSERT_TRUE(with.ok());
+  EXPECT_EQ((*with)->wide(), (*with)->adapter().accelerated);
+}
+
 // Whatever number of threads llvmpipe stops at, none has more than a quarter beyond its part.
 TEST(Variant, WorkgroupsOfLlvmpipe_AreDealtOutEvenly) {
   EXPECT_EQ(WorkgroupsOfThreads(2), 2u);
