@@ -23,6 +23,9 @@ constexpr uint64_t kGpuCostPerSecond = 500'000'000'000;
 // Kernels take at most some iterations per unit of cost; this leaves room for index arithmetic.
 constexpr uint64_t kCpuInvocationCostMax = 8192;
 
+// Vulkan promises that workgroups may be as large (kInvocationsOfGpus of shaders/tensor.glsl).
+constexpr uint32_t kGpuLocalSize = 128;
+
 // Which all versions of llvmpipe have where there are as many cores.
 constexpr uint32_t kPoolThreads = 16;
 
@@ -32,19 +35,17 @@ DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties, uint32_t
   DeviceProfile profile;
   const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (features.cores) {
-    profile.local_size = 8;  // One subgroup. Where the driver does not say.
+    profile.variant = shaders::Variant::kTexelReads;
+    profile.local_size = subgroup_size;  // Else lanes would idle.
     profile.workgroups_max =
         WorkgroupsOfThreads(std::clamp(std::thread::hardware_concurrency(), 1u, 64u));
   } else {
-    profile.local_size = std::min(128u, properties.limits.maxComputeWorkGroupSize[0]);
+    profile.variant = shaders::Variant::kStorageReads;
+    profile.wide = true;
+    profile.local_size = kGpuLocalSize;
     profile.workgroups_max = 16384;
   }
-  profile.wide = !features.cores;
   profile.subgroup_size = subgroup_size;
-  if (features.cores && subgroup_size != 0) {
-    profile.local_size = subgroup_size;  // Else lanes would idle.
-  }
-  if (features.texel_buffers) profile.variant = shaders::Variant::kTexelReads;
   profile.invocation_cost_max =
       cpu ? kCpuInvocationCostMax : std::numeric_limits<uint64_t>::max() / profile.local_size;
   profile.workgroups_max =
@@ -121,13 +122,11 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   FeatureChain present;
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
   const bool is_llvmpipe = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
-  present.cores = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  present.texel_buffers = is_llvmpipe;
+  present.cores = is_llvmpipe;
   present.subgroup_shuffle =
       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
       (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   ASSIGN_OR_RETURN(adapter.features, ChooseFeatures(present, options.disabled_features));
-  if (!adapter.features.cores) adapter.features.texel_buffers = VK_FALSE;
   const bool is_one_size = is_llvmpipe || (subgroups.minSubgroupSize == properties11.subgroupSize &&
                                            subgroups.maxSubgroupSize == properties11.subgroupSize);
   adapter.profile = MakeProfile(properties2.properties, is_one_size ? properties11.subgroupSize : 0,

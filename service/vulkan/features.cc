@@ -24,9 +24,8 @@ constexpr FeatureRow kFeatures[] = {
     {"fp16", "float16 arithmetic; emulated through float32 without", false,
      FEATURE(vulkan12.shaderFloat16)},
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
-    {"texel-buffers", "quads of operands read as texels; from storage buffers without", false,
-     FEATURE(texel_buffers)},
-    {"cores", "kernels for a processor's cores; without, those for GPUs", false, FEATURE(cores)},
+    {"cores", "kernels for llvmpipe on a processor's cores; those for GPUs without", false,
+     FEATURE(cores)},
     {"int8", "8-bit arithmetic", false, FEATURE(vulkan12.shaderInt8)},
 };
 
@@ -47,7 +46,6 @@ FeatureChain& FeatureChain::operator=(const FeatureChain& other) {
   vulkan11 = other.vulkan11;
   vulkan12 = other.vulkan12;
   robustness2 = other.robustness2;
-  texel_buffers = other.texel_buffers;
   cores = other.cores;
   subgroup_shuffle = other.subgroup_shuffle;
   // A copy must not point into what it was copied from.

@@ -25,9 +25,8 @@ struct FeatureChain {
   VkPhysicalDeviceVulkan11Features vulkan11;
   VkPhysicalDeviceVulkan12Features vulkan12;
   VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
-  // Not Vulkan's: whether the driver is one that reads quads of texel buffers faster than of
-  // storage buffers, and whether invocations of a compute shader can shuffle values.
-  VkBool32 texel_buffers = VK_FALSE;
+  // Not Vulkan's: whether the driver is llvmpipe, which runs kernels on a processor's cores and
+  // reads quads of texel buffers faster than of storage buffers.
   VkBool32 cores = VK_FALSE;
   VkBool32 subgroup_shuffle = VK_FALSE;
 };
