@@ -111,6 +111,19 @@ vec4 LoadColumns(Columns columns, uint j, uint k) {
   return LoadPlace(columns, j, PlaceOf(columns, k));
 }
 
+// Steps k to k + 3, channels of one tap, of column i of the first four.
+vec4 LoadStepsOfColumn(Columns columns, uint i, uint k) {
+  const uvec3 place = PlaceOf(columns, k);
+  uint at = columns.at[0][0];
+  bool inside = IsInside(columns, 0u, 0u, place);
+  [[unroll]] for (uint j = 1u; j < 4u; ++j) {
+    at = i == j ? columns.at[0][j] : at;
+    inside = i == j ? IsInside(columns, 0u, j, place) : inside;
+  }
+  const vec4 steps = LoadFour2(inside ? at + place.z : 0u);
+  return inside ? steps : vec4(0.0);
+}
+
 StepsOfB LoadSteps(Columns columns, uint k) {
   StepsOfB b;
   // Each invocation finds the place of one step.

@@ -6,10 +6,11 @@
 // With -DSTEPS=4u a loop's turn is four steps, not kBlock: a product of few steps spends less on what
 // they leave over, and on loading code that it runs but a few times.
 //
-// A workgroup computes the rows of a panel; its invocations have four neighbouring columns each. b is
-// a matrix, panels or, with -DIMAGE=1, the windows of an image (image_columns.glsl).
+// b is a matrix, panels or, with -DIMAGE=1, the windows of an image (image_columns.glsl). On GPUs a workgroup
+// shares a tile of several rows and columns (shared_tile.glsl). Else it computes the rows of a panel, and its
+// invocations have four neighbouring columns each.
 //
-// An invocation loads four rows of a step of a, and exchanges them with its neighbours by a distance
+// There an invocation loads four rows of a step of a, and exchanges them with its neighbours by a distance
 // that is constant: sum 8 * j + s belongs to row 4 * (ShareIndex() ^ s) + j of the panel. On CPUs that
 // takes half the instructions of telling everybody the same row.
 //
@@ -21,10 +22,17 @@
 // the image that b is, as divisor. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
-// residual; 9 the activation (epilogue.glsl).
+// residual; 9 the activation (epilogue.glsl); 10 (shared_tile.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
+
+// Rows of a panel of a. ROWS are those of which an invocation has sums.
+const uint kPanelRows = 32u;
+#if TENSOR_READS == READS_STORAGE
+#undef ROWS
+#define ROWS 8
+#endif
 
 #include "product.glsl"
 #include "product_loads.glsl"
@@ -74,22 +82,40 @@ DECLARE_LOAD_FOUR(5, kResultType)
 #endif
 
 struct Tile {
-  uint first_row;
+  uint first_row;     // Of this invocation on GPUs.
   uint first_column;  // Of this invocation; a multiple of 4.
-  uint a;             // Where its share of the first step of the panel is.
+  uint a;             // Where its share of the first step of the panel is; on GPUs, the first panel.
   uint result_offset;
   uint c_offset;
   Columns columns;
 };
 
-struct PanelSteps {
-  vec4 of[kLoadedSteps];  // Rows 4 * ShareIndex() to + 3.
-};
+#if TENSOR_READS == READS_STORAGE
+#include "shared_tile.glsl"
+#else
 
-// The row of sum i.
+const uint kFoursOfRows = ROWS / 4u;
+
+uint TileRows() { return kPanelRows; }
+uint TileColumns() { return 4u * gl_WorkGroupSize.x; }
+// Of those of the tile, the four that are this invocation's.
+uint FourOfColumns() { return gl_LocalInvocationID.x; }
+
+void SetRows(uint row_of_tiles, uint a, inout Tile tile) {
+  tile.first_row = row_of_tiles * ROWS;
+  tile.a = a + row_of_tiles * P(4) + 4u * ShareIndex();
+}
+
+// The row of sum i. Of those of which four belong to neighbouring rows, the first row, and sum j.
 uint RowOfSum(Tile tile, uint i) {
   return tile.first_row + 4u * (ShareIndex() ^ (i & 7u)) + i / 8u;
 }
+uint RowOfFour(Tile tile, uint s) { return RowOfSum(tile, s); }
+uint SumOfFour(uint s, uint j) { return 8u * j + s; }
+
+struct PanelSteps {
+  vec4 of[kLoadedSteps];  // Rows 4 * ShareIndex() to + 3.
+};
 
 PanelSteps LoadPanel(Tile tile, uint k) {
   PanelSteps a;
@@ -155,13 +181,23 @@ void AddAllOneByOne(Tile tile, inout Sums sums) {
   }
 }
 
+void AddAll(Tile tile, inout Sums sums) {
+  if (SUBGROUP_SIZE >= kBlock) {
+    AddAllInBlocks(tile, sums);
+  } else {
+    AddAllOneByOne(tile, sums);
+  }
+}
+
+#endif
+
 float LoadC(Tile tile, uint m, uint n) {
   return LOAD(4, kResultType, tile.c_offset + min(m, P(1) - 1u) * P(8) + min(n, P(2) - 1u) * P(9));
 }
 
 // Neighbours exchange what is added to rows, as they do a. Where steps are many it is not worth it:
 // llvmpipe's loop over them comes out up to a fifth slower.
-const bool kSharesC = kC == C_OF_ROW && kLoadedSteps < kBlock;
+const bool kSharesC = TENSOR_READS == READS_TEXELS && kC == C_OF_ROW && kLoadedSteps < kBlock;
 
 // What is added in columns n to n + 3 of all rows, or in all columns of rows 4 * ShareIndex() to + 3 of
 // the panel.
@@ -232,7 +268,7 @@ void StoreAlongN(Tile tile, Sums sums) {
   uint n = tile.first_column;
   uint count = n < P(2) ? min(P(2) - n, 4u) : 0u;
   vec4 c = LoadFourOfC(tile, n);
-  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+  [[unroll]] for (uint i = 0u; i < 4u * kFoursOfRows; ++i) {
     uint m = RowOfSum(tile, i);
     vec4 values = AddC(tile, i, m, n, sums.of[i][0], c);
     uint e = tile.result_offset + m * P(13) + n * P(14);
@@ -245,15 +281,14 @@ void StoreAlongN(Tile tile, Sums sums) {
   }
 }
 
-// Sums s, 8 + s, 16 + s and 24 + s belong to neighbouring rows.
 void StoreAlongM(Tile tile, Sums sums) {
   uint n = tile.first_column;
   vec4 c = LoadFourOfC(tile, n);
-  [[unroll]] for (uint s = 0u; s < 8u; ++s) {
-    uint m = RowOfSum(tile, s);
+  [[unroll]] for (uint s = 0u; s < kFoursOfRows; ++s) {
+    uint m = RowOfFour(tile, s);
     mat4 rows;
     [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-      rows[j] = AddC(tile, 8u * j + s, m + j, n, sums.of[8u * j + s][0], c);
+      rows[j] = AddC(tile, SumOfFour(s, j), m + j, n, sums.of[SumOfFour(s, j)][0], c);
     }
     mat4 columns = transpose(rows);
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
@@ -272,14 +307,14 @@ void StoreBlocks(Tile tile, Sums sums) {
   uvec3 width = P4(kWidthOfBlocks).xyz;
   uint line = Divide(n, width);
   uint place = tile.result_offset + 4u * line * width.x + 2u * (n - line * width.x);
-  [[unroll]] for (uint s = 0u; s < 8u; ++s) {
-    uint m = RowOfSum(tile, s);
+  [[unroll]] for (uint s = 0u; s < kFoursOfRows; ++s) {
+    uint m = RowOfFour(tile, s);
     vec4 c = vec4(0.0);
     if (kC != C_NONE) c = vec4(LOAD(4, kResultType, tile.c_offset + min(m, P(1) - 1u) / 4u * P(8)));
     if (m < P(1) && n < P(2)) {
       [[unroll]] for (uint y = 0u; y < 2u; ++y) {
-        vec4 left = sums.of[16u * y + s][0];
-        vec4 right = sums.of[16u * y + 8u + s][0];
+        vec4 left = sums.of[SumOfFour(s, 2u * y)][0];
+        vec4 right = sums.of[SumOfFour(s, 2u * y + 1u)][0];
         uint e = place + m / 4u * P(13) + 2u * y * width.x;
         StoreFour(e, vec4(left.x, right.x, left.y, right.y) + c);
         StoreFour(e + 4u, vec4(left.z, right.z, left.w, right.w) + c);
@@ -290,11 +325,7 @@ void StoreBlocks(Tile tile, Sums sums) {
 
 void ComputeTile(Tile tile) {
   Sums sums = ZeroSums();
-  if (SUBGROUP_SIZE >= kBlock) {
-    AddAllInBlocks(tile, sums);
-  } else {
-    AddAllOneByOne(tile, sums);
-  }
+  AddAll(tile, sums);
   if (kStores == STORES_FOUR_ALONG_M) {
     StoreAlongM(tile, sums);
   } else if (kStores == STORES_BLOCKS) {
@@ -304,12 +335,11 @@ void ComputeTile(Tile tile) {
   }
 }
 
-Tile MakeTile(uint matrix, uint panel, uint first_column) {
+Tile MakeTile(uint matrix, uint row_of_tiles, uint first_column) {
   Tile tile;
   uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
-  tile.first_row = panel * ROWS;
+  SetRows(row_of_tiles, offsets.x, tile);
   tile.first_column = first_column;
-  tile.a = offsets.x + panel * P(4) + 4u * ShareIndex();
   tile.result_offset = offsets.w;
   tile.c_offset = offsets.z;
   tile.columns = MakeColumns(first_column, offsets.y);
@@ -318,7 +348,7 @@ Tile MakeTile(uint matrix, uint panel, uint first_column) {
 
 struct TilePlace {
   uint matrix;
-  uint panel;   // Of a.
+  uint row;     // Of tiles.
   uint column;  // Of tiles.
 };
 
@@ -335,17 +365,17 @@ TilePlace PlaceOfTile(uint index, uint down, uint across) {
   uint first_of_group = in_matrix / (down * P(15)) * P(15);
   uint in_group = in_matrix - first_of_group * down;
   uint width = min(P(15), across - first_of_group);
-  uint panel = in_group / width;
-  return TilePlace(matrix, panel, first_of_group + in_group - panel * width);
+  uint row = in_group / width;
+  return TilePlace(matrix, row, first_of_group + in_group - row * width);
 #endif
 }
 
 // Each workgroup takes one stretch of tiles. None is more than one longer than another, and long ones
 // are spread, since drivers may give halves of the workgroups to each of two threads.
 void main() {
-  uint tile_columns = 4u * gl_WorkGroupSize.x;
+  uint tile_columns = TileColumns();
   uint across = (P(2) + tile_columns - 1u) / tile_columns;
-  uint down = (P(1) + ROWS - 1u) / ROWS;
+  uint down = (P(1) + TileRows() - 1u) / TileRows();
   uint tiles = P(0) * down * across;
   uint each = tiles / gl_NumWorkGroups.x;
   uint rest = tiles - each * gl_NumWorkGroups.x;
@@ -355,6 +385,6 @@ void main() {
   for (uint index = first; index < end; ++index) {
     TilePlace place = PlaceOfTile(index, down, across);
     uint first_column = place.column * tile_columns;
-    ComputeTile(MakeTile(place.matrix, place.panel, first_column + 4u * gl_LocalInvocationID.x));
+    ComputeTile(MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns()));
   }
 }

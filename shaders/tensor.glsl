@@ -93,6 +93,12 @@ uint BitsLog2(uint type) {
 #define READS_STORAGE 0  // Storage buffers at bindings 1 to 16, as all else.
 #define READS_TEXELS 1   // Texel buffers of RGBA32_UINT at bindings 17 to 32.
 
+// Invocations of a workgroup where quads are read from storage buffers (kGpuLocalSize of
+// service/vulkan/adapter.cc).
+#if TENSOR_READS == READS_STORAGE
+const uint kInvocationsOfGpus = 128u;
+#endif
+
 // Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words, LOAD_PAIR words
 // 2 * i and on, and LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the
 // high word in .y.

@@ -21,6 +21,9 @@ using webidl::OperandDataType;
 constexpr uint32_t kPanelWidth = 32;
 // Columns of a tile, at least.
 constexpr uint32_t kTileColumns = 4 * kLocalSizeMin;
+// Of a tile of shaders/shared_tile.glsl, where an invocation has one four of rows.
+constexpr uint32_t kSharedTileRows = 32;
+constexpr uint32_t kSharedTileColumns = 64;
 // kBlock of shaders/product.glsl.
 constexpr uint32_t kBlock = 8;
 // Steps up to which the kernel takes four in a turn.
@@ -72,10 +75,12 @@ bool IsInPanels(ValueId value, const LoweringBuilder& builder) {
 
 // Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
 // faster, single ones several times.
-bool PacksB(const Product& product) {
+bool PacksB(const Product& product, bool wide) {
   constexpr uint32_t kRowsMin = 512;
   constexpr uint32_t kRowsMinByOne = 64;
   if (product.image || !PanelsFit(product, 1)) return false;
+  // GPUs load only rows of b that lie in one piece as fast.
+  if (wide) return ChooseLoadOfB(product) != LoadPattern::kFourAcross;
   return product.rows >= (ChooseLoadOfB(product) == LoadPattern::kOne ? kRowsMinByOne : kRowsMin);
 }
 
@@ -100,10 +105,20 @@ Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
   return {};
 }
 
+uint64_t CountTiles(const Product& product, uint32_t rows, uint32_t columns) {
+  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, rows) *
+         DivideRoundingUp(product.columns, columns);
+}
 // Where workgroups are smallest.
 uint64_t CountTiles(const Product& product) {
-  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, kPanelWidth) *
-         DivideRoundingUp(product.columns, kTileColumns);
+  return CountTiles(product, kPanelWidth, kTileColumns);
+}
+
+// Fours of rows of an invocation of shaders/shared_tile.glsl: two spare loads, unless too few tiles
+// come of it to keep a GPU busy.
+uint32_t FoursOfRowsOfTile(const Product& product) {
+  constexpr uint64_t kTilesMin = 192;
+  return CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns) >= kTilesMin ? 2 : 1;
 }
 
 Addend ChooseAddend(const Product& product) {
@@ -210,6 +225,11 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
   }
   AppendActivation(product.activation, call.parameters);
   call.workgroups = CountTiles(product);
+  if (builder.wide()) {
+    const uint32_t fours = FoursOfRowsOfTile(product);
+    call.specialization.push_back(fours);
+    call.workgroups = CountTiles(product, fours * kSharedTileRows, kSharedTileColumns);
+  }
   call.cost = CountMultiplyAdds(product);
   // At least; more would keep fewer workgroups than balance the load.
   call.cost_per_turn = 8;
@@ -317,7 +337,7 @@ Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);
   TRY(Pack(packed, 0, builder));
-  if (IsInPanels(product.b, builder) || PacksB(product)) {
+  if (IsInPanels(product.b, builder) || PacksB(product, builder.wide())) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }
