@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/benchmarks/gpu.h"
 #include "tools/benchmarks/graph_runner.h"
 #include "tools/benchmarks/machine.h"
 #include "tools/benchmarks/measured_service.h"
@@ -33,7 +34,9 @@ struct Samples {
 // What operators are held to.
 class Yardstick {
  public:
-  Yardstick(webnn::ML& ml, const std::shared_ptr<webnn::Context>& context) {
+  Yardstick(webnn::ML& ml, const std::shared_ptr<webnn::Context>& context)
+      : gpu_(Gpu::Find(context->device_name())) {
+    if (gpu_ == nullptr) machine_ = std::make_unique<Machine>();
     double best_seconds = 0;
     for (OperatorCase& candidate : CopyCases()) {
       auto runner = std::make_unique<GraphRunner>(ml, context, candidate.draw);
@@ -50,15 +53,41 @@ class Yardstick {
   }
 
   double MachineRate(bool multiply_adds) const {
-    return multiply_adds ? machine_.MultiplyAdds() : machine_.StreamBandwidth();
+    if (gpu_ != nullptr) return multiply_adds ? gpu_->MultiplyAdds() : gpu_->StreamBandwidth();
+    return multiply_adds ? machine_->MultiplyAdds() : machine_->StreamBandwidth();
   }
   // GB/s of the kernel that moves memory fastest.
   double CopyRate() { return copy_->work() * 1e-9 / copy_->SecondsPerDispatch(count_); }
-  const std::string& copy_name() const { return copy_name_; }
-  Machine& machine() { return machine_; }
+
+  // What all of it is held against, `rounds` samples each.
+  void AddRates(int rounds, Report& report) {
+    auto add = [&](const std::string& name, const char* unit, auto measure) {
+      std::vector<double> samples;
+      for (int round = 0; round < rounds; ++round) samples.push_back(measure());
+      report.Add(name, unit, samples);
+    };
+    if (gpu_ != nullptr) {
+      add("device: reading", "GB/s", [&] { return gpu_->StreamBandwidth(); });
+      add("device: float32 multiply-adds", "G/s", [&] { return gpu_->MultiplyAdds(); });
+    } else {
+      Machine& machine = *machine_;
+      add("machine: stream bandwidth, reading", "GB/s", [&] { return machine.StreamBandwidth(); });
+      add("machine: copying, read and written", "GB/s", [&] { return machine.CopyBandwidth(); });
+      add("machine: gathering words from random rows of 16 MiB", "GB/s",
+          [&] { return machine.GatherBandwidth(); });
+      add("machine: scattering words to random rows of 16 MiB", "GB/s",
+          [&] { return machine.ScatterBandwidth(); });
+      add("machine: float32 multiply-adds", "G/s", [&] { return machine.MultiplyAdds(); });
+      add("machine: the same by 8, not fused", "G/s",
+          [&] { return machine.UnfusedMultiplyAdds(); });
+    }
+    add("device: " + copy_name_ + ", read and written", "GB/s", [&] { return CopyRate(); });
+  }
 
  private:
-  Machine machine_;
+  // One of the two.
+  std::unique_ptr<Gpu> gpu_;
+  std::unique_ptr<Machine> machine_;
   std::unique_ptr<GraphRunner> copy_;
   std::string copy_name_;
   int count_ = 0;
@@ -131,23 +160,7 @@ Status RunOperators(const Options& options) {
   Yardstick yardstick(ml, context);
   Report report;
   report.AddNote("device", context->device_name());
-  std::vector<double> figures[7];
-  for (int round = 0; round < options.rounds; ++round) {
-    figures[0].push_back(yardstick.machine().StreamBandwidth());
-    figures[1].push_back(yardstick.machine().CopyBandwidth());
-    figures[2].push_back(yardstick.machine().GatherBandwidth());
-    figures[3].push_back(yardstick.machine().ScatterBandwidth());
-    figures[4].push_back(yardstick.machine().MultiplyAdds());
-    figures[5].push_back(yardstick.machine().UnfusedMultiplyAdds());
-    figures[6].push_back(yardstick.CopyRate());
-  }
-  report.Add("machine: stream bandwidth, reading", "GB/s", figures[0]);
-  report.Add("machine: copying, read and written", "GB/s", figures[1]);
-  report.Add("machine: gathering words from random rows of 16 MiB", "GB/s", figures[2]);
-  report.Add("machine: scattering words to random rows of 16 MiB", "GB/s", figures[3]);
-  report.Add("machine: float32 multiply-adds", "G/s", figures[4]);
-  report.Add("machine: the same by 8, not fused", "G/s", figures[5]);
-  report.Add("device: " + yardstick.copy_name() + ", read and written", "GB/s", figures[6]);
+  yardstick.AddRates(options.rounds, report);
   report.Print();
   std::printf("\n");
   PrintHeading();
