@@ -123,6 +123,12 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
   const bool is_llvmpipe = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   present.cores = is_llvmpipe;
+  // llvmpipe keeps both as it is.
+  present.subnormals =
+      !is_llvmpipe && properties12.shaderDenormPreserveFloat32 == VK_TRUE &&
+      properties12.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  present.float_specials =
+      !is_llvmpipe && properties12.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE;
   present.subgroup_shuffle =
       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
       (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
@@ -131,6 +137,8 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
                                            subgroups.maxSubgroupSize == properties11.subgroupSize);
   adapter.profile = MakeProfile(properties2.properties, is_one_size ? properties11.subgroupSize : 0,
                                 adapter.features);
+  adapter.profile.float_controls = {.keeps_subnormals = adapter.features.subnormals == VK_TRUE,
+                                    .keeps_specials = adapter.features.float_specials == VK_TRUE};
   if (adapter.profile.unified_memory) adapter.free_memory = options.free_memory;
   std::string missing = MissingFeatures(adapter.features);
   if (!FindQueueFamily(physical, adapter.queue_family)) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "service/vulkan/device.h"
 #include "service/vulkan/features.h"
+#include "service/vulkan/float_controls.h"
 #include "service/vulkan/instance.h"
 #include "shaders/shader_table.h"
 
@@ -32,6 +33,7 @@ struct DeviceProfile {
   // Workgroups are added beyond workgroups_max where an invocation would get more KernelCall::cost.
   uint64_t invocation_cost_max = 0;
   uint64_t submission_cost = 0;  // KernelCall::cost that takes about limits::kSubmissionMs.
+  FloatControls float_controls;  // What the driver must be told.
   bool unified_memory = false;   // The host may write into tensors directly.
 };
 

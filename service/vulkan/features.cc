@@ -26,6 +26,9 @@ constexpr FeatureRow kFeatures[] = {
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
     {"cores", "kernels for llvmpipe on a processor's cores; those for GPUs without", false,
      FEATURE(cores)},
+    {"subnormals", "subnormal float32 numbers; taken for 0 without, as the driver likes", false,
+     FEATURE(subnormals)},
+    {"float-specials", "NaN and -0 where drivers would simplify", false, FEATURE(float_specials)},
     {"int8", "8-bit arithmetic", false, FEATURE(vulkan12.shaderInt8)},
 };
 
@@ -47,6 +50,8 @@ FeatureChain& FeatureChain::operator=(const FeatureChain& other) {
   vulkan12 = other.vulkan12;
   robustness2 = other.robustness2;
   cores = other.cores;
+  subnormals = other.subnormals;
+  float_specials = other.float_specials;
   subgroup_shuffle = other.subgroup_shuffle;
   // A copy must not point into what it was copied from.
   core.pNext = vulkan11.pNext = vulkan12.pNext = robustness2.pNext = nullptr;

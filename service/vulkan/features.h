@@ -28,6 +28,9 @@ struct FeatureChain {
   // Not Vulkan's: whether the driver is llvmpipe, which runs kernels on a processor's cores and
   // reads quads of texel buffers faster than of storage buffers.
   VkBool32 cores = VK_FALSE;
+  // Whether drivers can be told to keep them (float_controls.h).
+  VkBool32 subnormals = VK_FALSE;
+  VkBool32 float_specials = VK_FALSE;
   VkBool32 subgroup_shuffle = VK_FALSE;
 };
 

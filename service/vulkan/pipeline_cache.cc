@@ -101,9 +101,11 @@ uint64_t PipelineCache::HashOf(const PipelineKey& key) const {
   Fnv1a hash;
   hash.Add(std::as_bytes(std::span(adapter.info.name)));
   hash.Add(std::as_bytes(std::span(adapter.info.driver)));
-  const std::array<uint32_t, 2> sizes = {device_.profile().local_size,
-                                         device_.profile().subgroup_size};
-  hash.Add(std::as_bytes(std::span(sizes)));
+  const DeviceProfile& profile = device_.profile();
+  const std::array<uint32_t, 4> forms = {profile.local_size, profile.subgroup_size,
+                                         profile.float_controls.keeps_subnormals,
+                                         profile.float_controls.keeps_specials};
+  hash.Add(std::as_bytes(std::span(forms)));
   hash.Add(std::as_bytes(shaders::Spirv(key.shader, device_.profile().variant)));
   hash.Add(std::as_bytes(std::span(key.specialization)));
   return hash.value();
@@ -168,6 +170,11 @@ Status PipelineCache::Compile(const PipelineKey& key) {
 
 Result<std::shared_ptr<Pipeline>> PipelineCache::Create(const PipelineKey& key) {
   std::span<const uint32_t> code = shaders::Spirv(key.shader, device_.profile().variant);
+  std::vector<uint32_t> controlled;
+  if (device_.profile().float_controls.any()) {
+    controlled = WithFloatControls(code, device_.profile().float_controls);
+    code = controlled;
+  }
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size_bytes();
   module_info.pCode = code.data();

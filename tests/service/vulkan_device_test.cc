@@ -13,6 +13,7 @@
 
 #include "service/vulkan/device_impl.h"
 #include "service/vulkan/features.h"
+#include "service/vulkan/float_controls.h"
 #include "shaders/shader_table.h"
 #include "tests/service/vulkan_fixture.h"
 
@@ -116,6 +117,44 @@ TEST(Variant, WorkgroupsOfLlvmpipe_AreWholeSubgroups) {
   EXPECT_EQ(profile.local_size, profile.subgroup_size);
   if (const char* bits = std::getenv("LP_NATIVE_VECTOR_WIDTH")) {
     EXPECT_EQ(profile.local_size, std::stoul(bits) / 32);
+  }
+}
+
+// The operations of a module, each with its operands.
+std::vector<std::vector<uint32_t>> OperationsOf(std::span<const uint32_t> code) {
+  constexpr size_t kHeaderWords = 5;
+  std::vector<std::vector<uint32_t>> operations;
+  for (size_t at = kHeaderWords; at < code.size(); at += code[at] >> 16) {
+    operations.emplace_back(code.begin() + at, code.begin() + at + (code[at] >> 16));
+  }
+  return operations;
+}
+
+TEST(FloatControls, AreToldOfTheEntryPoint) {
+  // By the numbers of the SPIR-V specification.
+  const std::vector<uint32_t> subnormals = {2 << 16 | 17, 4464};
+  const std::vector<uint32_t> specials = {2 << 16 | 17, 4466};
+  for (uint32_t i = 0; i < shaders::kShaderCount; ++i) {
+    const auto code =
+        shaders::Spirv(static_cast<shaders::ShaderId>(i), shaders::Variant::kStorageReads);
+    const auto plain = OperationsOf(code);
+    auto operations =
+        OperationsOf(WithFloatControls(code, {.keeps_subnormals = true, .keeps_specials = true}));
+    ASSERT_EQ(operations.size(), plain.size() + 4);
+    EXPECT_EQ(operations[0], subnormals);
+    EXPECT_EQ(operations[1], specials);
+    operations.erase(operations.begin(), operations.begin() + 2);
+    const auto entry =
+        std::find_if(operations.begin(), operations.end(),
+                     [](const auto& operation) { return (operation[0] & 0xffff) == 15; });
+    ASSERT_NE(entry, operations.end());
+    const uint32_t function = (*entry)[2];
+    EXPECT_EQ(entry[1], (std::vector<uint32_t>{4 << 16 | 16, function, 4459, 32}));
+    EXPECT_EQ(entry[2], (std::vector<uint32_t>{4 << 16 | 16, function, 4461, 32}));
+    operations.erase(entry + 1, entry + 3);
+    EXPECT_EQ(operations, plain);
+    EXPECT_EQ(OperationsOf(WithFloatControls(code, {.keeps_specials = true})).size(),
+              plain.size() + 2);
   }
 }
 
