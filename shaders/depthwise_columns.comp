@@ -43,7 +43,7 @@ struct Parts {
 
 // Where subgroups are surely as large, and whole. In smaller ones two invocations without a result would
 // be many: there, each one loads all that it needs.
-const bool kShares = kSubgroupSize >= 16u;
+const bool kShares = TENSOR_READS == READS_TEXELS && kSubgroupSize >= 16u;
 
 // Of a turn: more of them where each is one load.
 const uint kLines = kShares ? LINES : 1u;

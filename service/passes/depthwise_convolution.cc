@@ -123,6 +123,13 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
   DepthwiseBlock block = FindDepthwiseBlock(convolution, result.element_count());
+  if (builder.wide()) {
+    // More invocations are worth more than what each of them spares.
+    constexpr uint32_t kWideRowsMax = 8;
+    constexpr uint32_t kWideStepsMax = 2;
+    block.rows = std::min(block.rows, kWideRowsMax);
+    block.steps_max = std::min(block.steps_max, kWideStepsMax);
+  }
   if (block.goes_down) {  // Units of one size, but for the last one.
     block.rows = DivideRoundingUp(output.row, DivideRoundingUp(output.row, block.rows));
   }
