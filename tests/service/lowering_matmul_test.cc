@@ -320,6 +320,19 @@ TEST(LowerGemm, RowsThatShareB_MatchReference) {
   ExpectGemm(kFloat, {544, 261, 132, {}, Shape{132}});
 }
 
+// So many that invocations of GPUs have more rows each.
+TEST(LowerGemm, ManyTiles_MatchReference) {
+  ExpectGemm(kFloat, {1029, 37, 774, {}, Shape{1029, 1}});
+  ExpectGemm(kFloat, {772, 36, 1028, {.b_transpose = true}, Shape{1028}});
+  if (IsThorough()) ExpectGemm(kHalf, {1030, 45, 780, {.a_transpose = true}, {}});
+}
+
+// Panels of b would take more memory than they may.
+TEST(LowerGemm, LargeTransposedB_MatchesReference) {
+  if (!IsThorough()) GTEST_SKIP() << "takes seconds";
+  ExpectGemm(kFloat, {24, 8204, 1028, {.b_transpose = true}, {}});
+}
+
 // Steps that only fill up a block must not meet them.
 TEST(LowerGemm, InfinitiesInTallTiles_StayInfinite) {
   for (uint32_t rows : {256u, 544u}) {
