@@ -5,7 +5,8 @@
 // before up. Sums are float32. Where it normalizes the rows of x (see gemv.comp), the gain follows; of
 // a group it takes the place of the third addend.
 //
-// An invocation computes every eighth of some rows of w, for one row of x. Neighbours need the same
+// On GPUs (wide_block_gemv.glsl has how) a workgroup computes a few rows of w. On llvmpipe an
+// invocation computes every eighth of some rows of w, for one row of x. Neighbours need the same
 // elements of x, so each loads four of 32, and gets the others by shuffle. Weights are taken from
 // their words by mask, not by shift: what is masked out of the upper places counts 16 times as much
 // for each place, so x is divided by that, once for all rows; and the zero point is subtracted once
@@ -19,7 +20,7 @@
 // from uvec4 1 on for each matrix: rows of w; whether each row of x has a row of the addend.
 // Specialisation constants: 1 data type of x, scale, addend and result; 2 of w and zero point; 3 bit j:
 // whether matrix j has an addend; 4 whether scales and zero points come by tiles; 5 whether it
-// normalizes; 6 bit j: whether w of matrix j comes by tiles.
+// normalizes; 6 bit j: whether w of matrix j comes by tiles; 7, on GPUs, rows of an invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -57,16 +58,17 @@ DECLARE_WEIGHTS(12, 13, 14)
 READ_SLOT(15)
 WRITE_SLOT(16)
 READ_SLOT_WIDE(15)
-#define LOAD_GAIN(i) LOAD_FOUR(15, i)
+#define GAIN_SLOT 15
 #elif MATRICES > 1
 READ_SLOT(10)
 READ_SLOT_WIDE(10)
-#define LOAD_GAIN(i) LOAD_FOUR(10, i)
+#define GAIN_SLOT 10
 #else
 READ_SLOT(7)
 READ_SLOT_WIDE(7)
-#define LOAD_GAIN(i) LOAD_FOUR(7, i)
+#define GAIN_SLOT 7
 #endif
+#define LOAD_GAIN(i) LOAD_FOUR(GAIN_SLOT, i)
 
 // Declares Name(matrix, i), which accesses the slot of a matrix. Which one is known at compile time
 // wherever it is called: only one of the accesses remains.
@@ -126,13 +128,14 @@ void StoreElement(uint matrix, uint e, float value) {
   }
 }
 
-// Rows of one invocation: many where reading x is what costs, one where many invocations are idle
-// else.
-#if TENSOR_READS == READS_TEXELS
-const uint kRows = 8u;
+#if TENSOR_READS == READS_STORAGE
+
+#include "wide_block_gemv.glsl"
+
 #else
-const uint kRows = 2u;
-#endif
+
+// Rows of one invocation: many, since reading x is what costs.
+const uint kRows = 8u;
 // Of these rows, those of one matrix; the gated kernel computes the same rows of both.
 #if GATED
 const uint kRowsEach = kRows / 2u;
@@ -268,14 +271,7 @@ BlockScales LoadScales(uint first_matrix, uint block, Rows rows) {
   return loaded;
 }
 
-bool IsTiled(uint matrix) { return (kTiledWeights & (1u << matrix)) != 0u; }
-
-// From one load of a row to its next.
-uint LoadStride(uint matrix) { return IsTiled(matrix) ? 32u : 1u; }
-
-uint FirstLoad(uint matrix, uint row, uint loads) {
-  return IsTiled(matrix) ? (row >> 5) * loads * 32u + (row & 31u) : row * loads;
-}
+#include "row_tiles.glsl"
 
 // Adds 32 elements along k: each row's products with 16 bytes of weights, scaled. Weights are loaded
 // before all else, so that as many of them as can be are on their way from memory at once. Loops
@@ -392,3 +388,5 @@ void main() {
   ComputeMatrix(0u, 0u, TilesOfWorkgroup(CountTiles(0u)));
 #endif
 }
+
+#endif

@@ -21,6 +21,29 @@ ShaderId ChooseShader(const BlockGemv& gemv) {
   return gemv.matrices.size() == 1 ? ShaderId::kBlockGemv : ShaderId::kBlockGemvGroup;
 }
 
+// How shaders/wide_block_gemv.glsl divides the rows of w: a workgroup takes eight times
+// `rows_each`.
+struct WideTiling {
+  uint32_t rows_each = 4;
+  uint64_t workgroups = 0;
+};
+
+// What each invocation loads of x, and of scales, serves all its rows; but all of a device should
+// have some.
+WideTiling ChooseTiling(const BlockGemv& gemv, uint32_t rows_of_x, const LoweringBuilder& builder) {
+  constexpr uint64_t kWorkgroupsMin = 256;
+  WideTiling tiling;
+  for (;; tiling.rows_each /= 2) {
+    tiling.workgroups = 0;
+    for (const BlockGemv::Matrix& matrix : gemv.matrices) {
+      const uint32_t rows = builder.descriptor(matrix.weights).shape()[0];
+      tiling.workgroups += uint64_t{rows_of_x} * DivideRoundingUp(rows, 8 * tiling.rows_each);
+      if (gemv.gated) break;  // Both at once.
+    }
+    if (tiling.workgroups >= kWorkgroupsMin || tiling.rows_each == 1) return tiling;
+  }
+}
+
 }  // namespace
 
 bool HasScalesByTiles(const webidl::OperandDescriptor& scale) { return scale.rank() == 4; }
@@ -97,8 +120,14 @@ void AddBlockGemvCall(const BlockGemv& gemv, LoweringBuilder& builder) {
                          HasScalesByTiles(builder.descriptor(gemv.matrices[0].scale)),
                          normalizes,
                          tiled};
-  // An invocation computes eight rows where operands are read as texels.
-  call.invocations = uint64_t{rows_of_x} * DivideRoundingUp<uint64_t>(rows, 8);
+  if (builder.wide()) {
+    const WideTiling tiling = ChooseTiling(gemv, rows_of_x, builder);
+    call.specialization.push_back(tiling.rows_each);
+    call.workgroups = tiling.workgroups;
+  } else {
+    // An invocation computes eight rows where operands are read as texels.
+    call.invocations = uint64_t{rows_of_x} * DivideRoundingUp<uint64_t>(rows, 8);
+  }
   call.cost = rows_of_x * rows * depth;
   builder.AddCall(std::move(call));
 }

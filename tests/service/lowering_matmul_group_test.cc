@@ -280,6 +280,44 @@ TEST(LowerMatmulGroup, GatedProductsWithBlocks_MatchReference) {
   }
 }
 
+// Where GPUs have an invocation compute one row, two or four, in several turns of which the last
+// one is not full.
+TEST(LowerMatmulGroup, BlocksOfManyTurns_MatchReference) {
+  Sample sample(5);
+  const auto expect = [&](const Case& test) {
+    if (sample.Takes()) Expect(test);
+  };
+  struct Size {
+    uint32_t rows;
+    uint32_t depth;
+    uint32_t depth_of_gated;
+  };
+  for (const Size& size : {Size{1, 2144, 2144}, Size{24, 2144, 1056}, Size{48, 1056, 544}}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      for (bool by_tiles : {false, true}) {
+        Case test{.type = type, .rows = size.rows, .depth = size.depth, .columns = {192}};
+        test.block = 32;
+        test.by_tiles = by_tiles;
+        expect(test);
+        test.weights = OperandDataType::kInt4;
+        test.columns = by_tiles ? std::vector<uint32_t>{64, 128} : std::vector<uint32_t>{65, 123};
+        test.biases = true;
+        expect(test);
+        test.biases = false;
+        test.gated = true;
+        test.depth = size.depth_of_gated;
+        test.columns = {192, 192};
+        expect(test);
+      }
+    }
+  }
+  for (bool by_tiles : {false, true}) {
+    Case test{.depth = 2176, .columns = {64, 64, 64}, .block = 64, .by_tiles = by_tiles};
+    test.normalizes = true;
+    Expect(test);
+  }
+}
+
 TEST(LowerMatmulGroup, ScalesByTiles_MatchReference) {
   Sample sample(3);
   const auto expect = [&](const Case& test) {

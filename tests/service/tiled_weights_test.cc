@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/service/fusion_fixture.h"
+#include "tests/support/sample.h"
 
 namespace webnnd::service::fusion_test {
 namespace {
@@ -95,6 +96,21 @@ TEST_F(TiledWeights, ProductOfWhatIsReadElsewhereToo_SeesTheSame) {
     net.Out(Decoded(net, Must(net.builder.Slice(weights, {1, 0, 0}, {3, kBlocks, kBlock}))));
   };
   ExpectKernels(Run(write, /*fusion=*/true).kernels, write);
+}
+
+// Where an invocation of a GPU computes one row of them, two or four; with their scales by tiles of
+// 64 rows, and not.
+TEST_F(TiledWeights, ProductsOfManyTurns_AreThoseOfTheirOrder) {
+  Sample sample(5);
+  for (uint32_t rows : {48u, 24u, 1u}) {
+    for (uint32_t columns : {192u, 160u}) {
+      if (!sample.Takes()) continue;
+      ExpectKernels(1, [&](Net& net) {
+        Operand x = net.In(kFloat, {rows, 1056});
+        net.Out(AddBlockMatmul(net, x, OperandDataType::kUint4, columns, 32));
+      });
+    }
+  }
 }
 
 }  // namespace
