@@ -8,12 +8,13 @@
 // less work than a kernel of its own is to start, and divides sums, not elements.
 //
 // A kernel that reads each weight once waits for memory. So the invocations of a subgroup lie
-// along k and load 16 bytes each, and a subgroup reads from kStreams places, each of which goes on
-// from row to row through a stretch of memory, which is what prefetchers see.
+// along k and load 16 bytes each, and on llvmpipe (wide_gemv.glsl has what GPUs do) a subgroup reads
+// from kStreams places, each of which goes on from row to row through a stretch of memory, which is
+// what prefetchers see.
 //
 // Parameters: 0 loads of 16 bytes in x, and in a row of w; 1 alpha; 2 beta; 3 epsilon; from uvec4 1 on
 // for each matrix: rows of w, stride of the addend. Specialisation constants: 1 data type; 2 bit j:
-// whether matrix j has an addend; 3 whether it normalizes.
+// whether matrix j has an addend; 3 whether it normalizes; 4, on GPUs, rows of a subgroup.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -122,6 +123,8 @@ float AddProducts(Elements a, Elements b, float sum) {
   return sum;
 }
 
+#if TENSOR_READS == READS_TEXELS
+
 const uint kStreams = 8u;
 // Streams through one matrix; the gated kernel reads from both matrices at once.
 #if GATED
@@ -214,6 +217,8 @@ float FindScale() {
   return alpha / sqrt(SumOverSubgroup(squares) / count + uintBitsToFloat(P(3)));
 }
 
+#endif
+
 void Store(uint matrix, uint row, float value) {
   if ((kAddends & (1u << matrix)) != 0u) {
     value += uintBitsToFloat(P(2)) * LoadAddend(matrix, row * P(4u * matrix + 5u));
@@ -229,6 +234,12 @@ void Store(uint matrix, uint row, float value) {
 }
 
 float Silu(float x) { return x * Sigmoid(x); }
+
+#if TENSOR_READS == READS_STORAGE
+
+#include "wide_gemv.glsl"
+
+#else
 
 // `lane` is the stream whose sum this is, where the kernel is gated the gate's.
 void StoreSum(uint matrix, uint stream, uint first_row, uint distance, float scale, float sum,
@@ -279,3 +290,5 @@ void main() {
   ComputeMatrix(2u, scale);
 #endif
 }
+
+#endif

@@ -16,6 +16,26 @@ ShaderId ChooseShader(const Gemv& gemv) {
   return gemv.matrices.size() == 1 ? ShaderId::kGemv : ShaderId::kGemvGroup;
 }
 
+// What each subgroup takes on wide devices (shaders/wide_gemv.glsl): rows of each matrix, one by
+// one or of both at once, and how many subgroups that makes.
+struct WideTiling {
+  uint32_t rows_each = 8;
+  uint64_t subgroups = 0;
+};
+
+WideTiling ChooseTiling(const Gemv& gemv) {
+  constexpr uint64_t kSubgroupsMin = 2048;
+  WideTiling tiling{.rows_each = gemv.gated ? 4U : 8U};
+  for (;; tiling.rows_each /= 2) {
+    tiling.subgroups = 0;
+    for (const Gemv::Matrix& matrix : gemv.matrices) {
+      tiling.subgroups += DivideRoundingUp(matrix.rows, tiling.rows_each);
+      if (gemv.gated) break;
+    }
+    if (tiling.subgroups >= kSubgroupsMin || tiling.rows_each == 1) return tiling;
+  }
+}
+
 }  // namespace
 
 bool IsGemvDepth(webidl::OperandDataType type, uint32_t depth) {
@@ -55,8 +75,14 @@ void AddGemvCall(const Gemv& gemv, LoweringBuilder& builder) {
   const bool normalizes = gemv.gain != kNoValue;
   call.buffers.push_back({normalizes ? gemv.gain : gemv.x, false});
   call.specialization = {static_cast<uint32_t>(type), addends, normalizes};
-  // Eight rows keep a subgroup busy.
-  call.invocations = DivideRoundingUp<uint64_t>(rows, 8) * 32;
+  if (builder.wide()) {
+    const WideTiling tiling = ChooseTiling(gemv);
+    call.specialization.push_back(tiling.rows_each);
+    call.invocations = tiling.subgroups * kSubgroupInvocations;
+  } else {
+    // Eight rows keep a subgroup busy.
+    call.invocations = DivideRoundingUp<uint64_t>(rows, 8) * 32;
+  }
   call.cost = rows * gemv.depth;
   builder.AddCall(std::move(call));
 }

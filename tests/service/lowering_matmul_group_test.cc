@@ -318,6 +318,16 @@ TEST(LowerMatmulGroup, BlocksOfManyTurns_MatchReference) {
   }
 }
 
+// More rows of weights than one for each subgroup of a GPU.
+TEST(LowerMatmulGroup, ManyColumns_MatchReference) {
+  for (uint32_t columns : {4097u, 8195u}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      Expect({.type = type, .depth = 40, .columns = {columns, columns}, .gated = true});
+      Expect({.type = type, .depth = 8, .columns = {columns, 5, columns}, .biases = true});
+    }
+  }
+}
+
 TEST(LowerMatmulGroup, ScalesByTiles_MatchReference) {
   Sample sample(3);
   const auto expect = [&](const Case& test) {

@@ -274,6 +274,10 @@ TEST(LowerGemm, OneRow_MatchesReference) {
         ExpectGemm(type, {1, depth, 67, attributes, c});
       }
     }
+    // More rows of b than one for each subgroup of a GPU.
+    for (uint32_t columns : {4099u, 8195u, 16387u}) {
+      ExpectGemm(type, {1, 40, columns, attributes, {}});
+    }
   }
 }
 
