@@ -3,8 +3,9 @@
 // which lies as the result does (a again where there is none). Sums are float32.
 //
 // A workgroup computes ROWS rows; its invocations have neighbouring columns, four times COLUMNS
-// each (product.glsl). b is a matrix or, with -DIMAGE=1, the windows of an image: then a is the
-// filter of a convolution, m counts channels of the result and n its pixels.
+// each (product.glsl). Of one row, with -DDIVIDES_DEPTH=1 for GPUs, kAcross of them do, and those who
+// have the same columns divide the depth between them. b is a matrix or, with -DIMAGE=1, the windows of
+// an image: then a is the filter of a convolution, m counts channels of the result and n its pixels.
 //
 // Parameters: 0 matrices in the batch; 1 M; 2 N; 3 K; 4, 5 strides of a along m and k; 6, 7 of b
 // along k and n; 8, 9 of c along m and n; 10 alpha; 11 beta; 12 rank of the batch, whose
@@ -12,7 +13,7 @@
 // result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type; 2, 3
 // how a and b load (product_loads.glsl); 4 whether there is a c; 5 whether two results along n, from
 // an even n on, share no word with others; 7 whether there is a residual; 8 the activation
-// (epilogue.glsl).
+// (epilogue.glsl); 9 kAcross.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -196,6 +197,83 @@ Tile MakeTile(uint matrix, uint first_row, uint first_column) {
   return tile;
 }
 
+#ifdef DIVIDES_DEPTH
+
+layout(constant_id = 9) const uint kAcross = 8u;  // A power of two.
+
+shared vec4 shared_sums[gl_WorkGroupSize.x];
+
+// Steps k to k + kBlock - 1.
+void AddBlock(Tile tile, uint k, StepsOfB b, inout Sums sums) {
+  float a[kBlock];
+  if (kLoadsA == LOADS_FOUR_ALONG_K) {
+    [[unroll]] for (uint s = 0u; s < kBlock; s += 4u) {
+      const vec4 four = LoadFour1(tile.a_rows[0] + k + s);
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) a[s + i] = four[i];
+    }
+  } else {
+    [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+      a[s] = LOAD(1, kType, tile.a_rows[0] + (k + s) * tile.a_stride);
+    }
+  }
+  [[unroll]] for (uint s = 0u; s < kBlock; ++s) {
+    float step_of_a[ROWS];
+    step_of_a[0] = a[s];
+    AddStep(step_of_a, b.of[s], sums);
+  }
+}
+
+// The sums over this part of the depth: each `parts`-th block of it, two at once while there are two,
+// and each `parts`-th step of what is left.
+Sums AddPart(Tile tile, uint part, uint parts) {
+  Sums sums = ZeroSums();
+  const uint blocks = tile.depth / kBlock;
+  uint block = part;
+  for (; block + parts < blocks; block += 2u * parts) {
+    const StepsOfB first = LoadSteps(tile.columns, block * kBlock);
+    const StepsOfB second = LoadSteps(tile.columns, (block + parts) * kBlock);
+    AddBlock(tile, block * kBlock, first, sums);
+    AddBlock(tile, (block + parts) * kBlock, second, sums);
+  }
+  if (block < blocks) AddBlock(tile, block * kBlock, LoadSteps(tile.columns, block * kBlock), sums);
+  for (uint k = blocks * kBlock + part; k < tile.depth; k += parts) {
+    float a[ROWS];
+    a[0] = LOAD(1, kType, tile.a_rows[0] + k * tile.a_stride);
+    AddOne(tile, k, a, sums);
+  }
+  return sums;
+}
+
+// Of all parts; known to the invocations of the first one.
+vec4 SumOfParts(vec4 sum) {
+  const uint i = gl_LocalInvocationID.x;
+  shared_sums[i] = sum;
+  barrier();
+  for (uint left = gl_WorkGroupSize.x / kAcross; left > 1u;) {
+    const uint kept = (left + 1u) / 2u;
+    if (i + kept * kAcross < left * kAcross) shared_sums[i] += shared_sums[i + kept * kAcross];
+    left = kept;
+    barrier();
+  }
+  return shared_sums[i];
+}
+
+void main() {
+  const uint tile_columns = 4u * kAcross;
+  const uint across = (P(2) + tile_columns - 1u) / tile_columns;
+  const uint in_part = gl_LocalInvocationID.x % kAcross;
+  const uint part = gl_LocalInvocationID.x / kAcross;
+  WORKGROUP_STRIDE_LOOP(index, P(0) * across) {
+    const uint matrix = index / across;
+    const uint first_column = (index - matrix * across) * tile_columns + 4u * in_part;
+    const Tile tile = MakeTile(matrix, 0u, first_column);
+    const vec4 sum = SumOfParts(AddPart(tile, part, gl_WorkGroupSize.x / kAcross).of[0][0]);
+    if (part == 0u) StoreFour(tile, 0u, first_column, sum);
+  }
+}
+
+#else
+
 void main() {
   uint tile_columns = 4u * COLUMNS * gl_WorkGroupSize.x;
   uint across = (P(2) + tile_columns - 1u) / tile_columns;
@@ -208,3 +286,5 @@ void main() {
     ComputeTile(MakeTile(matrix, first_row, first_column + 4u * gl_LocalInvocationID.x));
   }
 }
+
+#endif

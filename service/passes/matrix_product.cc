@@ -1,5 +1,6 @@
 #include "service/passes/matrix_product.h"
 
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -26,15 +27,43 @@ uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
          DivideRoundingUp(product.columns, kernel.columns);
 }
 
-Kernel ChooseKernel(const Product& product, LoadPattern b_loads) {
+Kernel ChooseKernel(const Product& product, LoadPattern b_loads, bool wide) {
   if (product.image) return {ShaderId::kConv2dTile, 8, 4};
   if (product.rows > 1) return {ShaderId::kMatmulTile, 8, 4};
   // Where columns are contiguous, reading more of each row spares memory latency.
   constexpr uint32_t kWideColumnsMin = 1024;
-  if (b_loads != LoadPattern::kFourAlongK && product.columns >= kWideColumnsMin) {
+  if (!wide && b_loads != LoadPattern::kFourAlongK && product.columns >= kWideColumnsMin) {
     return {ShaderId::kMatmulWideRow, 1, 16};
   }
   return {ShaderId::kMatmulRow, 1, 4};
+}
+
+// Of one row, how invocations of a wide device divide b: `across` in fours of columns, the others
+// of a workgroup along its depth (DIVIDES_DEPTH of shaders/matmul.comp).
+struct DepthDivision {
+  uint32_t across = 32;
+  uint64_t workgroups = 0;
+};
+
+// Nothing where the depth is too short.
+std::optional<DepthDivision> DivideDepth(const Product& product, webidl::OperandDataType type) {
+  constexpr uint32_t kStepsMin = 32;
+  if (product.image || product.rows > 1 || product.depth < kStepsMin) return std::nullopt;
+  // What is read of each row of b should be whole sectors of memory, and longer where that leaves
+  // enough workgroups; and each part of the depth should have steps to load at once.
+  constexpr uint64_t kWorkgroupsMin = 256;
+  constexpr uint32_t kInvocations = 128;
+  constexpr uint32_t kStepsOfPart = 8;
+  const uint32_t across_min = type == webidl::OperandDataType::kFloat16 ? 4 : 2;
+  DepthDivision division;
+  for (;; division.across /= 2) {
+    division.workgroups =
+        uint64_t{CountMatrices(product)} * DivideRoundingUp(product.columns, 4 * division.across);
+    if (division.workgroups >= kWorkgroupsMin || division.across == across_min ||
+        product.depth / kStepsOfPart < kInvocations / division.across * 2) {
+      return division;
+    }
+  }
 }
 
 // How elements load that lie `along_k` and `across` from each other, `depth` and `width` of them.
@@ -144,10 +173,12 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   }
   bool has_c = product.c != kNoValue;
   bool has_residual = product.residual != kNoValue;
-  Kernel kernel = ChooseKernel(product, b_loads);
+  Kernel kernel = ChooseKernel(product, b_loads, builder.wide());
+  std::optional<DepthDivision> division;
+  if (builder.wide()) division = DivideDepth(product, type);
 
   LoweredCall call;
-  call.shader = kernel.shader;
+  call.shader = division ? ShaderId::kMatmulDividedRow : kernel.shader;
   call.specialization = {static_cast<uint32_t>(type),
                          static_cast<uint32_t>(a_loads),
                          static_cast<uint32_t>(b_loads),
@@ -181,7 +212,12 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   AppendDimensions(product.batch, call.parameters);
   if (product.image) AppendImage(*product.image, call.parameters);
   AppendActivation(product.activation, call.parameters);
-  call.invocations = CountInvocations(product, kernel);
+  if (division) {
+    call.specialization.push_back(division->across);
+    call.workgroups = division->workgroups;
+  } else {
+    call.invocations = CountInvocations(product, kernel);
+  }
   call.cost = CountMultiplyAdds(product);
   builder.AddCall(std::move(call));
   return {};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "tests/support/kernel_runner.h"
 #include "tests/support/sample.h"
@@ -146,15 +147,31 @@ TEST(LowerMatmul, LongRows_MatchReference) {
   ExpectMatmul(kFloat, {70, 300}, {300, 130});
 }
 
+// GPUs divide the depth of one row between invocations: by blocks, and steps that are left; more of
+// them where there are few columns.
+TEST(LowerMatmul, OneRowOfManySteps_MatchesReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t depth : {32u, 61u, 520u, 2049u}) {
+      for (uint32_t columns : {1u, 4u, 37u, 64u}) {
+        ExpectMatmul(type, {1, depth}, {depth, columns});
+      }
+    }
+    ExpectMatmul(type, {5, 1, 132}, {5, 132, 36});
+    ExpectMatmul(type, {2, 1, 1, 68}, {3, 68, 11});
+    ExpectMatmul(type, {1, 100}, {100, 4100});
+    ExpectMatmul(type, {1, 36}, {36, 32900});
+  }
+}
+
 TEST(LowerMatmul, InfinityAndNan_StayInTheirRowAndColumn) {
-  for (uint32_t rows : {1u, 9u}) {
+  for (const auto& [rows, depth] : {std::pair(1u, 10u), {1u, 61u}, {9u, 10u}}) {
     for (uint32_t columns : {5u, 8u}) {
-      HostTensor a = RandomTensor(kFloat, {rows, 10}, 3);
-      Values b_values = RandomTensor(kFloat, {10, columns}, 4).Values();
+      HostTensor a = RandomTensor(kFloat, {rows, depth}, 3);
+      Values b_values = RandomTensor(kFloat, {depth, columns}, 4).Values();
       b_values[9 * columns + columns - 1] = std::numeric_limits<long double>::infinity();
       b_values[1 * columns + columns - 2] = std::numeric_limits<long double>::quiet_NaN();
       Values result =
-          RunOne(OperatorKind::kMatmul, {a, HostTensor::Create(kFloat, {10, columns}, b_values)})
+          RunOne(OperatorKind::kMatmul, {a, HostTensor::Create(kFloat, {depth, columns}, b_values)})
               .Values();
       for (uint32_t i = 0; i < result.size(); ++i) {
         bool infinite = i % columns == columns - 1;
@@ -272,6 +289,7 @@ TEST(LowerGemm, OneRow_MatchesReference) {
       }
       for (const Shape& c : {Shape{}, Shape{1, 1}, Shape{67}, Shape{1, 67}}) {
         ExpectGemm(type, {1, depth, 67, attributes, c});
+        ExpectGemm(type, {1, depth, 67, {.alpha = 0.5, .beta = -2}, c});
       }
     }
     // More rows of b than one for each subgroup of a GPU.
