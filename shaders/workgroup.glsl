@@ -51,10 +51,20 @@ uint64_t ValueOf(uint64_t value, uint lane) {
 }
 int64_t ValueOf(int64_t value, uint lane) { return int64_t(ValueOf(uint64_t(value), lane)); }
 
+// Whether a workgroup is several whole subgroups, one after the other.
+bool FoldsBySubgroups() {
+#if TENSOR_READS == READS_STORAGE
+  return kSubgroupSize != 0u && gl_WorkGroupSize.x % max(kSubgroupSize, 1u) == 0u;
+#else
+  return false;
+#endif
+}
+
 // Declares `name`, which folds `value` over a workgroup in a fixed order: every invocation gets the
-// result. COMBINE(a, b) is evaluated on values of type `type`, for which there is a ValueOf. A small
-// workgroup that is one subgroup, as on llvmpipe, needs no shared memory and no barrier; there, lanes
-// that are constants are cheap, and no others.
+// result. COMBINE(a, b) is evaluated on values of type `type`, for which there is a ValueOf, and does not
+// depend on their order. A small workgroup that is one subgroup, as on llvmpipe, needs no shared memory and
+// no barrier; there, lanes that are constants are cheap, and no others. Of a few subgroups, as on GPUs, each
+// folds its own values first.
 #define WORKGROUP_FOLD(name, type, COMBINE)                                              \
   shared type name##Shared[gl_WorkGroupSize.x];                                          \
   type name(type value) {                                                                \
@@ -67,6 +77,19 @@ int64_t ValueOf(int64_t value, uint lane) { return int64_t(ValueOf(uint64_t(valu
         odd = COMBINE(odd, ValueOf(value, i + 1u));                                      \
       }                                                                                  \
       return COMBINE(even, odd);                                                         \
+    }                                                                                    \
+    if (FoldsBySubgroups()) {                                                            \
+      for (uint step = 1u; step < kSubgroupSize; step *= 2u) {                           \
+        value = COMBINE(value, ValueOf(value, gl_SubgroupInvocationID ^ step));          \
+      }                                                                                  \
+      if (gl_SubgroupInvocationID == 0u) name##Shared[gl_SubgroupID] = value;            \
+      barrier();                                                                         \
+      type all = name##Shared[0];                                                        \
+      for (uint i = 1u; i < size / kSubgroupSize; ++i) {                                 \
+        all = COMBINE(all, name##Shared[i]);                                             \
+      }                                                                                  \
+      barrier();                                                                         \
+      return all;                                                                        \
     }                                                                                    \
     const uint lane = gl_LocalInvocationID.x;                                            \
     name##Shared[lane] = value;                                                          \

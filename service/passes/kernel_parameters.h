@@ -105,6 +105,12 @@ inline constexpr uint32_t kLongLoopUnroll = 8;
 // The least number of invocations of a workgroup (specialisation constant 0) on any device.
 inline constexpr uint32_t kLocalSizeMin = 8;
 
+// What a row must have for each invocation of the workgroup that takes it, at least: quads, or what
+// else kernels go along it by. Of llvmpipe's workgroups, which are small, what `cores_min` says.
+inline constexpr uint32_t RowUnitsMin(bool wide, uint32_t cores_min) {
+  constexpr uint32_t kWideMin = 96;
+  return wide ? kWideMin : cores_min;
+}
 // Invocations for each unit of work that a subgroup takes: many GPUs' subgroups have as many.
 inline constexpr uint64_t kSubgroupInvocations = 32;
 // Rows that lie interleaved, from which on an invocation takes each: of fewer, a workgroup shares

@@ -43,10 +43,10 @@ QuadUnits QuadUnitsOf(OperandDataType type, uint32_t slice) {
 }
 
 // Whether slices of whole quads are long enough, and many enough, for a workgroup each.
-bool TakesSlices(uint32_t quads, uint64_t slices) {
-  constexpr uint32_t kQuadsMin = 16;
+bool TakesSlices(uint32_t quads, uint64_t slices, bool wide) {
   constexpr uint64_t kSlicesMin = 64;
-  return quads >= kQuadsMin && quads <= kInvocationIterationsMax && slices >= kSlicesMin;
+  return quads >= RowUnitsMin(wide, 16) && quads <= kInvocationIterationsMax &&
+         slices >= kSlicesMin;
 }
 
 // Coordinates that kernels count by a constant, rather than in a loop.
@@ -95,7 +95,7 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
 
   LoweredCall write = std::move(prototype);
   const bool by_slices = units.type == OperandDataType::kUint32 && units.slice % 4 == 0 &&
-                         TakesSlices(units.slice / 4, rows);
+                         TakesSlices(units.slice / 4, rows, builder.wide());
   if (by_slices) units.slice /= 4;
   std::ranges::copy(MakeDivisor(units.slice), write.parameters.begin() + 4);
   write.shader = ShaderId::kScatter;
@@ -172,7 +172,7 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
   const uint64_t slices = uint64_t{outer} * index_count;
   auto count = NarrowCast<uint32_t>(slices * units.slice);
   const bool tiled = builder.tiled_loads(node.operands[0]) != 0;
-  const bool by_slices = units.quads && !tiled && TakesSlices(units.slice, slices);
+  const bool by_slices = units.quads && !tiled && TakesSlices(units.slice, slices, builder.wide());
   LoweredCall call;
   call.shader = ShaderId::kGather;
   call.specialization = {static_cast<uint32_t>(units.type),
@@ -240,7 +240,7 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
   QuadUnits units = QuadUnitsOf(input.data_type(), Product(shape.subspan(coordinates)));
   auto rows = NarrowCast<uint32_t>(indices.element_count() / coordinates);
   uint32_t count = rows * units.slice;
-  const bool by_slices = units.quads && TakesSlices(units.slice, rows);
+  const bool by_slices = units.quads && TakesSlices(units.slice, rows, builder.wide());
   LoweredCall call;
   call.shader = ShaderId::kGatherNd;
   call.specialization = {static_cast<uint32_t>(units.type),

@@ -60,9 +60,8 @@ bool LieInside(const Axis& axis) {
 
 // For an image whose columns lie together; no step where windows are taken one by one.
 WindowsTogether FindWindowsTogether(webidl::OperandDataType type, const Axis& height,
-                                    const Axis& width) {
+                                    const Axis& width, bool wide) {
   constexpr uint64_t kLineQuadsMax = 8;
-  constexpr uint32_t kRowUnitsMin = 16;
   const uint32_t lead = (4 - width.padding % 4) % 4;
   const uint64_t line = lead + 3 * uint64_t{width.stride} + width.window;
   if (PerQuad(type) != 4 || width.dilation != 1 || width.input % 4 != 0 ||
@@ -72,7 +71,7 @@ WindowsTogether FindWindowsTogether(webidl::OperandDataType type, const Axis& he
   // So that neighbours begin one quad apart.
   const uint32_t unit = width.stride == 2 ? 2 : 4;
   const uint32_t units = DivideRoundingUp(width.output, unit);
-  const bool by_rows = units >= kRowUnitsMin && units <= kInvocationIterationsMax;
+  const bool by_rows = units >= RowUnitsMin(wide, 16) && units <= kInvocationIterationsMax;
   return {width.stride, lead, LieInside(height) && LieInside(width), unit, width.output % unit == 0,
           by_rows};
 }
@@ -133,9 +132,9 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   const uint64_t taps = uint64_t{height.window} * width.window;
   const bool few_taps = taps <= kConstantTapsMax;
   const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
-  const WindowsTogether together = few_taps && is_nchw
-                                       ? FindWindowsTogether(input.data_type(), height, width)
-                                       : WindowsTogether();
+  const WindowsTogether together =
+      few_taps && is_nchw ? FindWindowsTogether(input.data_type(), height, width, builder.wide())
+                          : WindowsTogether();
   Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
   Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
   StridedDimension batch{output.batch, {0, strides.batch, 0, result_strides.batch}};

@@ -229,15 +229,31 @@ uint32_t RunOf(const Reduction& reduction, uint64_t elements_max) {
   return run;
 }
 
-// Whether so few elements are left of many that most of a wide device would idle: then it reduces
-// runs first.
+// Whether neighbours among the elements of the result are neighbours in the source, unlike those of
+// which each is made.
+bool IsInterleaved(const Reduction& reduction) {
+  return reduction.reduced.size() == 1 && reduction.reduced[0].strides[0] != 1 &&
+         reduction.kept.back().strides[0] == 1;
+}
+
+// Where a result has too few elements to keep a wide device busy, runs of those that each is made
+// of are reduced first: of so many; 0 where not.
 uint32_t RunForWideDevice(const Reduction& reduction) {
+  const uint64_t outputs = ElementsOf(reduction.kept);
+  const uint64_t length = ElementsOf(reduction.reduced);
+  if (IsInterleaved(reduction)) {
+    // Invocations take four neighbours each.
+    constexpr uint64_t kOutputsMin = 1 << 17;
+    constexpr uint64_t kRunMin = 16;
+    if (outputs >= kOutputsMin || length < 4 * kRunMin) return 0;
+    const uint32_t run = RunOf(reduction, std::max(kRunMin, length * outputs / kOutputsMin));
+    return run >= kRunMin / 2 ? run : 0;
+  }
+  // Workgroups take one each.
   constexpr uint64_t kOutputsMax = 256;
   constexpr uint64_t kRunMin = 1024;
   constexpr uint64_t kRunMax = 16384;
-  if (ElementsOf(reduction.kept) > kOutputsMax || ElementsOf(reduction.reduced) <= kRunMax) {
-    return 0;
-  }
+  if (outputs > kOutputsMax || length <= kRunMax) return 0;
   const uint32_t run = RunOf(reduction, kRunMax);
   return run >= kRunMin ? run : 0;
 }
@@ -256,18 +272,23 @@ Result<Reduction> ReduceInPart(Reduction reduction, uint32_t run, LoweringBuilde
   Reduction part = reduction;
   part.operation = operations.part;
   part.reduced = {{run, last.strides}};
-  // The parts of one element of the result follow each other.
+  // The parts of one element of the result follow each other; where they are interleaved, they stay
+  // so.
+  const bool interleaved = builder.wide() && IsInterleaved(reduction);
+  const StridedDimension runs = {last.size / run, {last.strides[0] * run}};
   part.kept.insert(part.kept.end(), reduction.reduced.begin(), reduction.reduced.end() - 1);
-  part.kept.push_back({last.size / run, {last.strides[0] * run}});
+  part.kept.insert(interleaved ? part.kept.begin() : part.kept.end(), runs);
   part.kept = Coalesce(part.kept);
   OperandDataType type = builder.descriptor(reduction.source).data_type();
   if (type == OperandDataType::kFloat16) type = OperandDataType::kFloat32;
-  const uint32_t shape[] = {outputs, parts};
+  const uint32_t shape[] = {interleaved ? parts : outputs, interleaved ? outputs : parts};
   ASSIGN_OR_RETURN(auto descriptor,
                    OperandDescriptor::Create(type, std::span<const uint32_t>(shape)));
   ValueId partial = builder.AddTemporary(std::move(descriptor));
   AddReduceCall(part, partial, builder);
-  return Reduction{operations.whole, partial, {{outputs, {parts}}}, {{parts, {1}}}};
+  const uint32_t of_output = interleaved ? 1 : parts;
+  const uint32_t of_part = interleaved ? outputs : 1;
+  return Reduction{operations.whole, partial, {{outputs, {of_output}}}, {{parts, {of_part}}}};
 }
 
 // `passes` loops of an invocation over its share of an axis.

@@ -55,10 +55,10 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
                                second_size % 4 == 0 && innermost.size % 4 == 0 &&
                                (second_size <= innermost.size || halves);
   // Rows long and many enough for a workgroup each.
-  constexpr uint32_t kRowMin = 64;
+  const uint32_t row_min = 4 * RowUnitsMin(builder.wide(), 16);
   constexpr uint64_t kRowsMin = 64;
   const uint64_t rows = result.element_count() / innermost.size;
-  const bool by_rows = stretches_quads && innermost.size >= kRowMin &&
+  const bool by_rows = stretches_quads && innermost.size >= row_min &&
                        innermost.size <= kInvocationIterationsMax && rows >= kRowsMin;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          attributes.mode == webidl::InterpolationMode::kLinear,

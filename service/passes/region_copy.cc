@@ -99,11 +99,10 @@ bool HasQuads(const RegionCopy& copy, uint32_t per_quad) {
 
 // Whether the rows of a region whose access is kQuad are long enough, and many enough, for a
 // workgroup each.
-bool TakesRows(const RegionCopy& copy, uint32_t per_quad) {
-  constexpr uint32_t kQuadsMin = 16;
+bool TakesRows(const RegionCopy& copy, uint32_t per_quad, bool wide) {
   constexpr uint64_t kRowsMin = 64;
   const uint32_t quads = copy.dimensions.back().size / per_quad;
-  return copy.run_stride == 0 && copy.dimensions.size() > 1 && quads >= kQuadsMin &&
+  return copy.run_stride == 0 && copy.dimensions.size() > 1 && quads >= RowUnitsMin(wide, 16) &&
          quads <= kInvocationIterationsMax &&
          ElementCount(copy) / copy.dimensions.back().size >= kRowsMin;
 }
@@ -129,13 +128,13 @@ std::vector<StridedDimension> RowDimensions(const RegionCopy& copy, uint32_t per
   return rows;
 }
 
-void FillQuadCall(RegionCopy copy, OperandDataType type, LoweredCall& call) {
+void FillQuadCall(RegionCopy copy, OperandDataType type, bool wide, LoweredCall& call) {
   const uint32_t per_quad = PerQuad(type);
   const uint64_t count = ElementCount(copy);
   const bool many_runs = copy.run_stride != 0;
   const QuadAccess access =
       AccessByQuads(copy.dimensions, per_quad, /*operand=*/0, copy.source_offset);
-  const bool by_rows = access == QuadAccess::kQuad && TakesRows(copy, per_quad);
+  const bool by_rows = access == QuadAccess::kQuad && TakesRows(copy, per_quad, wide);
   const uint32_t row = copy.dimensions.back().size;
   if (by_rows) copy.dimensions = RowDimensions(copy, per_quad);
   call.shader = shaders::ShaderId::kCopyQuads;
@@ -332,7 +331,7 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   if (transposed) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), call);
   } else if (HasQuads(copy, PerQuad(unit))) {
-    FillQuadCall(std::move(copy), unit, call);
+    FillQuadCall(std::move(copy), unit, builder.wide(), call);
   } else if (whole_words) {
     FillWordCall(copy, call);
   } else {
