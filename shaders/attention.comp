@@ -16,7 +16,8 @@
 // 15 capacity; 16 beyond; 17 all bits where r is part of the sum modulo 2^32, else 0. Specialisation
 // constants: 1 data type; 2 whether there is a start (else it is 0); 3 lines of a tile; 4 loads of an
 // invocation for a head; 5 vectors of four elements of these; 6 whether a row that sees nothing is NaN;
-// 7 whether keys are divided; 8 and on those of the rotation.
+// 7 whether keys are divided; 8 and on those of the rotation; 13, on GPUs, whether the teams of a
+// workgroup share each tile (attention_teams.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define ROTATION_FIRST_CONSTANT 8
@@ -50,6 +51,12 @@ const uint kGroup = 4u;
 // service/passes/lower_attention.cc). What is not used costs nothing once loops are unrolled.
 const uint kLinesMax = 8u;
 const uint kFoursMax = 16u;
+// Loops over the keys of a block. On GPUs loads of many of them should be on their way at once.
+#if TENSOR_READS == READS_STORAGE
+#define LOOP_OVER_KEYS [[unroll]]
+#else
+#define LOOP_OVER_KEYS [[dont_unroll]]
+#endif
 // A score that no key has: exp of the difference to any other is 0.
 const float kHidden = -3e38;
 
@@ -167,7 +174,7 @@ float SumShares(float x[kGroup]) {
 void AddBlock(Tile tile, uint first, uint base, inout Lines lines) {
   float scores[kLinesMax];
   [[unroll]] for (uint t = 0u; t < kLines; ++t) scores[t] = 0.0;
-  [[dont_unroll]] for (uint k = 0u; k < kTeam; k += kGroup) {
+  LOOP_OVER_KEYS for (uint k = 0u; k < kTeam; k += kGroup) {
     float shares[kLinesMax * kGroup];
     [[unroll]] for (uint g = 0u; g < kGroup; ++g) {
       vec4 key[kFoursMax];
@@ -201,7 +208,7 @@ void AddBlock(Tile tile, uint first, uint base, inout Lines lines) {
     lines.weights[t] = lines.weights[t] * kept + weights[t];
     [[unroll]] for (uint f = 0u; f < kFours; ++f) lines.sums[t * kFours + f] *= kept;
   }
-  [[dont_unroll]] for (uint k = 0u; k < kTeam; ++k) {
+  LOOP_OVER_KEYS for (uint k = 0u; k < kTeam; ++k) {
     vec4 value[kFoursMax];
     LOAD_ROW(3, value, base + min(first + k, tile.end - 1u) * P(3))
     [[unroll]] for (uint t = 0u; t < kLines; ++t) {
@@ -285,6 +292,10 @@ void ComputeTile(Tile tile, uint blocks) {
   [[unroll]] for (uint t = 0u; t < kLines; ++t) StoreLine(tile, t, lines);
 }
 
+#if TENSOR_READS == READS_STORAGE
+#include "attention_teams.glsl"
+#endif
+
 // A tile by its number, of `tiles` for each head; of no keys where the split has none.
 Tile FindTile(uint number, uint tiles) {
   Tile tile;
@@ -302,6 +313,15 @@ void main() {
   uint count = P(1) * tiles * P(7);
   uint teams = SUBGROUP_SIZE / kTeam;
   uint step = gl_NumWorkGroups.x * gl_NumSubgroups * teams;
+#if TENSOR_READS == READS_STORAGE
+  if (kTeamsShare != 0u) {
+    WORKGROUP_STRIDE_LOOP(i, count) {
+      const Tile tile = FindTile(i, tiles);
+      if (tile.begin < tile.end) ComputeTileTogether(tile);
+    }
+    return;
+  }
+#endif
   // It starts with a number that the host does not know: drivers compile anew for loops that are of
   // fixed length, and pipelines are warmed without any work.
   uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * teams;

@@ -5,8 +5,12 @@
 #include "index.glsl"
 #include "tensor.glsl"
 
-// Keys that are worth a workgroup of their own.
+// Keys that are worth a workgroup of their own: on GPUs a block for each team.
+#if TENSOR_READS == READS_STORAGE
+const uint kKeysPerSplitMin = 128u;
+#else
 const uint kKeysPerSplitMin = 64u;
+#endif
 // Keys that a team (attention.comp) looks at together.
 const uint kKeysPerBlock = 8u;
 

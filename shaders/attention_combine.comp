@@ -26,6 +26,9 @@ uint CountSplits() {
   return DivideKeys(keys.end - keys.begin, P(1)).x;
 }
 
+// On GPUs: parts whose loads are on their way at once.
+const uint kParts = 8u;
+
 void main() {
   uvec3 fours = P4(1).xyz;
   GRID_STRIDE_LOOP(i, P(0)) {
@@ -35,6 +38,31 @@ void main() {
     vec4 sum = vec4(0.0);
     float weights = 0.0;
     float greatest = -3e38;
+#if TENSOR_READS == READS_STORAGE
+    for (uint first = 0u; first < splits; first += kParts) {
+      vec2 scores[kParts];
+      vec4 parts[kParts];
+      float both = greatest;
+      [[unroll]] for (uint i = 0u; i < kParts; ++i) {
+        // Beyond the last one it stands in.
+        uint part = (min(first + i, splits - 1u) * P(2) + line) * (fours.x + 1u);
+        scores[i] = LoadPart(part + fours.x).xy;
+        parts[i] = LoadPart(part + four);
+      }
+      [[unroll]] for (uint i = 0u; i < kParts; ++i) both = max(both, scores[i].x);
+      float kept = ExpOfNegative(greatest - both);
+      sum *= kept;
+      weights *= kept;
+      [[unroll]] for (uint i = 0u; i < kParts; ++i) {
+        if (first + i < splits) {
+          float added = ExpOfNegative(scores[i].x - both);
+          sum += parts[i] * added;
+          weights += scores[i].y * added;
+        }
+      }
+      greatest = both;
+    }
+#else
     for (uint split = 0u; split < splits; ++split) {
       uint part = (split * P(2) + line) * (fours.x + 1u);
       vec2 scores = LoadPart(part + fours.x).xy;
@@ -45,6 +73,7 @@ void main() {
       weights = weights * kept + scores.y * added;
       greatest = both;
     }
+#endif
     sum /= weights;
     STORE_FOURS(3, kType, i, sum)
   }

@@ -29,6 +29,11 @@ constexpr uint32_t kLinesPerTileMax = 8;
 // heads of keys, and threads wait for the last of them. Combining costs a call.
 constexpr uint32_t kUndividedKeysMax = 512;
 constexpr uint32_t kSplitsMax = 8;
+// On wide devices: keys that give each team of a workgroup a block (kKeysPerSplitMin of
+// shaders/attention.glsl); and tiles for more of which teams need not share them.
+constexpr uint32_t kKeysPerSplitOfWide = 128;
+constexpr uint32_t kSplitsOfWideMax = 32;
+constexpr uint32_t kSharedTilesMax = 4096;
 
 bool IsHalf(const OperandDescriptor& descriptor) {
   return descriptor.data_type() == OperandDataType::kFloat16;
@@ -72,12 +77,13 @@ struct Tiling {
   uint32_t lines = 0;  // For each head of keys.
   uint32_t lines_per_tile = 0;
   uint32_t splits = 1;
+  bool teams_share = false;
   uint32_t loads = 0;  // 128 bits each, of a head.
   uint32_t loads_per_invocation = 0;
   uint32_t fours_per_invocation = 0;
 };
 
-Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_half) {
+Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_half, bool wide) {
   Tiling tiling;
   const uint32_t fours_per_load = is_half ? 2 : 1;
   tiling.lines = rows * macro.group;
@@ -90,7 +96,10 @@ Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_
   // As even as they get.
   const uint32_t tiles = DivideRoundingUp(tiling.lines, lines_max);
   tiling.lines_per_tile = DivideRoundingUp(tiling.lines, tiles);
-  if (rows == 1 && keys > kUndividedKeysMax) tiling.splits = kSplitsMax;
+  if (rows == 1 && keys > kUndividedKeysMax) {
+    tiling.splits = wide ? std::min(keys / kKeysPerSplitOfWide, kSplitsOfWideMax) : kSplitsMax;
+  }
+  tiling.teams_share = wide && uint64_t{macro.key_value_heads} * tiles <= kSharedTilesMax;
   return tiling;
 }
 
@@ -109,7 +118,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
   const auto capacity = NarrowCast<uint32_t>(builder.descriptor(keys).element_count() /
                                              (uint64_t{macro.key_value_heads} * macro.head_size));
   const uint32_t key_count = macro.keys != 0 ? macro.keys : capacity;
-  const Tiling tiling = MakeTiling(macro, rows, key_count, is_half);
+  const Tiling tiling = MakeTiling(macro, rows, key_count, is_half, builder.wide());
   const bool is_divided = tiling.splits > 1;
   const uint32_t window = macro.window != 0 ? macro.window : std::numeric_limits<int32_t>::max();
   const auto reach = static_cast<uint32_t>(macro.reach);
@@ -152,8 +161,14 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
       {FoursPerRow(builder.descriptor(queries), rows), macro.query_offset / kFour,
        FloatBits(macro.scale), reach, window, macro.rotation.rotary_size, rotation.table_rows,
        capacity, beyond, macro.rows_wrap ? ~0U : 0, 0, 0});
-  call.invocations = uint64_t{kTeam} * macro.key_value_heads *
-                     DivideRoundingUp(tiling.lines, tiling.lines_per_tile) * tiling.splits;
+  const uint64_t tiles = uint64_t{macro.key_value_heads} *
+                         DivideRoundingUp(tiling.lines, tiling.lines_per_tile) * tiling.splits;
+  if (tiling.teams_share) {
+    call.specialization.push_back(1);
+    call.workgroups = tiles;
+  } else {
+    call.invocations = kTeam * tiles;
+  }
   call.cost = 2 * uint64_t{lines} * key_count * macro.head_size;
   builder.AddCall(std::move(call));
   if (!is_divided) return {};

@@ -212,6 +212,16 @@ TEST(Attention, DividedKeys_AreCombined) {
                 {.capacity = 1000, .start = 801, .type = kHalf});
 }
 
+// Where the teams of a GPU's workgroup share a tile: some of several blocks, some of none.
+TEST(Attention, KeysOfSeveralTeams_ArePutTogether) {
+  TestAttention({.key_value_heads = 1, .group = 1, .head_size = 128},
+                {.capacity = 400, .start = 393});
+  TestAttention({.key_value_heads = 2, .group = 4, .head_size = 64, .window = 140},
+                {.rows = 3, .capacity = 300, .start = 290, .type = kHalf});
+  TestAttention({.key_value_heads = 1, .group = 8, .head_size = 32},
+                {.capacity = 5000, .start = 4500});
+}
+
 TEST(Attention, ManyRows_EachSeeTheirOwnKeys) {
   TestAttention({.key_value_heads = 2, .group = 3, .head_size = 64},
                 {.rows = 13, .capacity = 50, .start = 17});
