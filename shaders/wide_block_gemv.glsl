@@ -12,9 +12,10 @@
 #define WEBNND_SHADERS_WIDE_BLOCK_GEMV_GLSL_
 
 #include "row_tiles.glsl"
-#include "workgroup.glsl"
+#include "subgroup.glsl"
 
-layout(constant_id = 7) const uint kRowsEach = 1u;  // Rows of an invocation, of one matrix: 1, 2 or 4.
+// Rows of an invocation, of one matrix: 1, 2 or 4, of a workgroup of as many eights or more.
+layout(constant_id = 7) const uint kRowsEach = 1u;
 
 // The gated kernel computes the same rows of both matrices.
 #if GATED
@@ -39,12 +40,10 @@ const uint kPlaces = 9u;
 
 shared vec4 shared_x[kStages * kParts * kPlaces];
 shared float shared_sums[kRows * gl_WorkGroupSize.x];
+shared float shared_squares[gl_WorkGroupSize.x];  // By subgroup.
 
 // Signed weights and their zero points are moved up by half their range.
 const uint kMoved = kWeightType == kInt4 ? 0x88888888u : 0u;
-
-#define ADD(a, b) ((a) + (b))
-WORKGROUP_FOLD(SumOverWorkgroup, float, ADD)
 
 DECLARE_LOAD(uint, LoadScaleWord, LOAD_WORD, 3, 8, 13)
 DECLARE_LOAD(uvec2, LoadScalePair, LOAD_PAIR, 3, 8, 13)
@@ -229,26 +228,23 @@ float Silu(float x) { return x * Sigmoid(x); }
 // Of row `row` of those of the workgroup, counted through all that it computes.
 float SumOfParts(uint row) {
   float sum = 0.0;
-  for (uint part = 0u; part < kParts; ++part) sum += shared_sums[part * kRows * kEight + row];
+  [[unroll]] for (uint part = 0u; part < kParts; ++part) {
+    sum += shared_sums[part * kRows * kEight + row];
+  }
   return sum;
 }
 
-void StoreRows(uint matrix, uint row_of_x, uint first_row, float scale) {
-  const uint rows_of_matrix = P(4u * matrix + 4u);
-  for (uint i = gl_LocalInvocationID.x; i < kRowsEach * kEight; i += gl_WorkGroupSize.x) {
-    const uint row = first_row + i;
-    float value = scale * SumOfParts(i);
-#if GATED
-    value = Silu(value) * (scale * SumOfParts(kRowsEach * kEight + i));
-#endif
-    if (row < rows_of_matrix) {
-      if ((kAddends & (1u << matrix)) != 0u) {
-        const uint row_of_addend = row_of_x * P(4u * matrix + 5u);
-        value += LoadAddend(matrix, row_of_addend * rows_of_matrix + row);
-      }
-      StoreElement(matrix, row_of_x * rows_of_matrix + row, value);
-    }
-  }
+// What sums are multiplied by.
+float ScaleOf(uint loads) {
+  if (kNormalizes == 0u) return 1.0;
+  float squares = 0.0;
+  for (uint i = 0u; i < gl_NumSubgroups; ++i) squares += shared_squares[i];
+  return 1.0 / sqrt(squares / float(loads * kFours * 4u) + uintBitsToFloat(P(3)));
+}
+
+// Each of the first invocations stores a row: there are as many.
+bool StoresRow(uint matrix, uint row) {
+  return gl_LocalInvocationID.x < kRowsEach * kEight && row < P(4u * matrix + 4u);
 }
 
 Rows MakeRows(uint matrix, uint row_of_x, uint first_row) {
@@ -278,6 +274,13 @@ void ComputeRows(uint matrix, uint tile, uint row_of_x) {
   float squares = 0.0;
   const uint turns = (rows.count + kStages * kParts - 1u) / (kStages * kParts);
   Turn next = LoadTurn(rows, 0u);
+  // Early, since nobody would wait for anything else at the end.
+  const uint own_row = first_row + gl_LocalInvocationID.x;
+  const uint rows_of_matrix = P(4u * matrix + 4u);
+  float addend = 0.0;
+  if ((kAddends & (1u << matrix)) != 0u && StoresRow(matrix, own_row)) {
+    addend = LoadAddend(matrix, row_of_x * P(4u * matrix + 5u) * rows_of_matrix + own_row);
+  }
   for (uint turn = 0u; turn < turns; ++turn) {
     const Turn loaded = next;
     barrier();  // Nobody reads any more what lies there.
@@ -287,17 +290,21 @@ void ComputeRows(uint matrix, uint tile, uint row_of_x) {
     next = LoadTurn(rows, turn + 1u);
     AddTurn(rows, turn, loaded, sums);
   }
-  float scale = 1.0;
-  if (kNormalizes != 0u) {
-    const float mean = SumOverWorkgroup(squares) / float(rows.count * kFours * 4u);
-    scale = 1.0 / sqrt(mean + uintBitsToFloat(P(3)));
-  }
+  // Who reads them meets the others before the next rows' are written.
+  if (kNormalizes != 0u) shared_squares[gl_SubgroupID] = SumOverSubgroup(squares);
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
     shared_sums[(rows.place.part * kRows + r) * kEight + rows.place.row] = sums[r];
   }
   barrier();
-  // The next rows' sums are written behind another barrier.
-  StoreRows(matrix, row_of_x, first_row, scale);
+  if (StoresRow(matrix, own_row)) {
+    const uint i = gl_LocalInvocationID.x;
+    const float scale = ScaleOf(rows.count);
+    float value = scale * SumOfParts(i);
+#if GATED
+    value = Silu(value) * (scale * SumOfParts(kRowsEach * kEight + i));
+#endif
+    StoreElement(matrix, row_of_x * rows_of_matrix + own_row, value + addend);
+  }
 }
 
 // Of one matrix, for all rows of x.
