@@ -36,13 +36,6 @@ vec4 LoadColumns(Columns columns, uint j, uint k) {
   return b;
 }
 
-// Steps k to k + 3 of column i of the first four.
-vec4 LoadStepsOfColumn(Columns columns, uint i, uint k) {
-  const uint at = i < 2u ? (i == 0u ? columns.at[0][0] : columns.at[0][1])
-                         : (i == 2u ? columns.at[0][2] : columns.at[0][3]);
-  return LoadFour2(at + k);
-}
-
 StepsOfB LoadSteps(Columns columns, uint k) {
   StepsOfB b;
   if (kLoadsB == LOADS_FOUR_ALONG_K) {

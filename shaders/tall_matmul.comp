@@ -22,7 +22,7 @@
 // the image that b is, as divisor. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
-// residual; 9 the activation (epilogue.glsl); 10 (shared_tile.glsl).
+// residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -71,7 +71,6 @@ READ_SLOT(4)
 READ_SLOT(5)
 READ_SLOT_WIDE(5)
 
-DECLARE_LOAD_FOUR(1, kFloat32)
 DECLARE_LOAD_FOUR(2, kType)
 DECLARE_LOAD_FOUR(5, kResultType)
 
@@ -84,7 +83,10 @@ DECLARE_LOAD_FOUR(5, kResultType)
 struct Tile {
   uint first_row;     // Of this invocation on GPUs.
   uint first_column;  // Of this invocation; a multiple of 4.
-  uint a;             // Where its share of the first step of the panel is; on GPUs, the first panel.
+  uint a;             // Where its share of the first step of the panel is; on GPUs, the matrix.
+#if TENSOR_READS == READS_STORAGE
+  uint b;
+#endif
   uint result_offset;
   uint c_offset;
   Columns columns;
@@ -94,10 +96,17 @@ struct Tile {
 #include "shared_tile.glsl"
 #else
 
+DECLARE_LOAD_FOUR(1, kFloat32)
+
+const uint kStoredType = kResultType;
 const uint kFoursOfRows = ROWS / 4u;
 
 uint TileRows() { return kPanelRows; }
 uint TileColumns() { return 4u * gl_WorkGroupSize.x; }
+uint CountParts() { return 1u; }
+uint SelectPart(uint index, uint whole_tiles) { return index; }
+bool IsFirstPart() { return true; }
+uint OffsetOfPart() { return 0u; }
 // Of those of the tile, the four that are this invocation's.
 uint FourOfColumns() { return gl_LocalInvocationID.x; }
 
@@ -221,7 +230,7 @@ vec4 AddC(Tile tile, uint i, uint m, uint n, vec4 sums, vec4 four_of_c) {
     [[unroll]] for (uint j = 0u; j < 4u; ++j) c[j] = LoadC(tile, m, n + j);
   }
   vec4 values = uintBitsToFloat(P(10)) * sums;
-  return kC == C_NONE ? values : values + uintBitsToFloat(P(11)) * c;
+  return kC == C_NONE || !IsFirstPart() ? values : values + uintBitsToFloat(P(11)) * c;
 }
 
 vec4 ActivateFour(vec4 values) {
@@ -231,9 +240,10 @@ vec4 ActivateFour(vec4 values) {
 
 // To elements e to e + 3, for e a multiple of 4.
 void StoreFour(uint e, vec4 values) {
-  if (kHasResidual != 0u) values += LoadFour5(e);
+  if (kHasResidual != 0u && IsFirstPart()) values += LoadFour5(e);
   values = ActivateFour(values);
-  if (kResultType == kFloat32) {
+  e += OffsetOfPart();
+  if (kStoredType == kFloat32) {
     STORE_QUAD(3, e >> 2, floatBitsToUint(values))
   } else {
     STORE_PAIR(3, e >> 2,
@@ -244,15 +254,15 @@ void StoreFour(uint e, vec4 values) {
 
 // Those of `count` neighbours along n that are there, from element e on.
 void StoreSome(uint e, uint count, vec4 values) {
-  if (kHasResidual != 0u) {
+  if (kHasResidual != 0u && IsFirstPart()) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       if (i < count) values[i] += LOAD(5, kResultType, e + i * P(14));
     }
   }
   values = ActivateFour(values);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    uint at = e + i * P(14);
-    if (kResultType == kFloat32) {
+    uint at = OffsetOfPart() + e + i * P(14);
+    if (kStoredType == kFloat32) {
       if (i < count) STORE_WORD(3, at, floatBitsToUint(values[i]));
     } else if (kStores == STORES_PAIRS) {
       uint pair = FloatToHalf(values[i]) | (FloatToHalf(values[(i + 1u) & 3u]) << 16);
@@ -339,6 +349,9 @@ Tile MakeTile(uint matrix, uint row_of_tiles, uint first_column) {
   Tile tile;
   uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
   SetRows(row_of_tiles, offsets.x, tile);
+#if TENSOR_READS == READS_STORAGE
+  tile.b = offsets.y;
+#endif
   tile.first_column = first_column;
   tile.result_offset = offsets.w;
   tile.c_offset = offsets.z;
@@ -376,14 +389,15 @@ void main() {
   uint tile_columns = TileColumns();
   uint across = (P(2) + tile_columns - 1u) / tile_columns;
   uint down = (P(1) + TileRows() - 1u) / TileRows();
-  uint tiles = P(0) * down * across;
+  uint whole_tiles = P(0) * down * across;
+  uint tiles = whole_tiles * CountParts();
   uint each = tiles / gl_NumWorkGroups.x;
   uint rest = tiles - each * gl_NumWorkGroups.x;
   uint group = gl_WorkGroupID.x;
   uint first = group * each + group * rest / gl_NumWorkGroups.x;
   uint end = (group + 1u) * each + (group + 1u) * rest / gl_NumWorkGroups.x;
   for (uint index = first; index < end; ++index) {
-    TilePlace place = PlaceOfTile(index, down, across);
+    TilePlace place = PlaceOfTile(SelectPart(index, whole_tiles), down, across);
     uint first_column = place.column * tile_columns;
     ComputeTile(MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns()));
   }

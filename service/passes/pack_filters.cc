@@ -29,7 +29,7 @@ class Packer {
       if (graph_.values[node.operands[1]].kind != Value::Kind::kConstant) continue;
       ASSIGN_OR_RETURN(std::optional<FilterProduct> found,
                        FindFilterProduct(node, LoweringBuilder(graph_)));
-      if (!found || !CanTakePanels(found->product, found->filter)) continue;
+      if (!found || !CanTakePanels(found->product, found->filter, graph_.wide)) continue;
       const uint64_t bytes = PanelBytes(found->product, found->filter);
       if (bytes > kPackedFilterBytesMax - bytes_) continue;
       bytes_ += bytes;

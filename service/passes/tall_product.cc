@@ -16,6 +16,7 @@ namespace {
 
 using shaders::ShaderId;
 using webidl::OperandDataType;
+using webidl::OperandDescriptor;
 
 // Rows of a tile, and rows or columns of a panel: ROWS of shaders/table.txt.
 constexpr uint32_t kPanelWidth = 32;
@@ -74,14 +75,22 @@ bool IsInPanels(ValueId value, const LoweringBuilder& builder) {
 }
 
 // Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
-// faster, single ones several times.
+// faster, single ones several times. GPUs load what lies in fours as it is.
 bool PacksB(const Product& product, bool wide) {
   constexpr uint32_t kRowsMin = 512;
   constexpr uint32_t kRowsMinByOne = 64;
   if (product.image || !PanelsFit(product, 1)) return false;
-  // GPUs load only rows of b that lie in one piece as fast.
-  if (wide) return ChooseLoadOfB(product) != LoadPattern::kFourAcross;
-  return product.rows >= (ChooseLoadOfB(product) == LoadPattern::kOne ? kRowsMinByOne : kRowsMin);
+  const bool by_one = ChooseLoadOfB(product) == LoadPattern::kOne;
+  if (wide && !by_one) return false;
+  return product.rows >= (by_one ? kRowsMinByOne : kRowsMin);
+}
+
+// Whether a loads as it is: of what GPUs do, four steps of a row at a time.
+bool LoadsAAsItIs(const Product& product, const LoweringBuilder& builder) {
+  return builder.wide() && !IsInPanels(product.a, builder) &&
+         builder.descriptor(product.a).data_type() ==
+             builder.descriptor(product.result).data_type() &&
+         ChooseLoadOfA(product) == LoadPattern::kFourAlongK;
 }
 
 // Distances in the panels take the place of those in the operand.
@@ -114,11 +123,37 @@ uint64_t CountTiles(const Product& product) {
   return CountTiles(product, kPanelWidth, kTileColumns);
 }
 
-// Fours of rows of an invocation of shaders/shared_tile.glsl: two spare loads, unless too few tiles
-// come of it to keep a GPU busy.
-uint32_t FoursOfRowsOfTile(const Product& product) {
-  constexpr uint64_t kTilesMin = 192;
-  return CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns) >= kTilesMin ? 2 : 1;
+// Tiles that keep a large GPU busy.
+constexpr uint64_t kWideTilesMin = 256;
+
+// How shaders/shared_tile.glsl divides a product.
+struct SharedTiling {
+  uint32_t fours_of_rows = 2;  // Of an invocation: two spare loads, where there are tiles enough.
+  uint32_t parts = 1;          // Of the steps, where there are too few even so.
+  uint32_t steps = 0;          // Of a part.
+  uint64_t tiles = 0;          // Of all parts.
+};
+
+SharedTiling ChooseTiling(const Product& product, bool can_divide) {
+  constexpr uint32_t kStepsAtOnce = 32;  // kSteps of shared_tile.glsl.
+  constexpr uint32_t kPartsMax = 16;
+  SharedTiling tiling{.steps = product.depth};
+  tiling.tiles = CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns);
+  if (tiling.tiles >= kWideTilesMin / 4 * 3) return tiling;
+  tiling.fours_of_rows = 1;
+  tiling.tiles = CountTiles(product, kSharedTileRows, kSharedTileColumns);
+  // Combining costs a call, so that a few tiles less are as good.
+  if (!can_divide || tiling.tiles > kWideTilesMin / 2) return tiling;
+  const uint32_t blocks = DivideRoundingUp(product.depth, kStepsAtOnce);
+  const auto wanted =
+      NarrowCast<uint32_t>(DivideRoundingUp<uint64_t>(2 * kWideTilesMin, tiling.tiles));
+  // Each part has two loads to hide.
+  const uint32_t parts = std::min({wanted, blocks / 2, kPartsMax});
+  if (parts <= 1) return tiling;
+  tiling.steps = DivideRoundingUp(blocks, parts) * kStepsAtOnce;
+  tiling.parts = DivideRoundingUp(product.depth, tiling.steps);
+  tiling.tiles *= tiling.parts;
+  return tiling;
 }
 
 Addend ChooseAddend(const Product& product) {
@@ -170,12 +205,16 @@ uint32_t ColumnsOfPart(const Product& product) {
 Result<ValueId> AddRoomForPanels(const Product& product, size_t operand, LoweringBuilder& builder) {
   const auto panels = NarrowCast<uint32_t>(CountPanels(product, operand));
   const uint32_t shape[] = {panels, PanelElements(product)};
-  ASSIGN_OR_RETURN(auto descriptor,
-                   webidl::OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
   return builder.AddTemporary(std::move(descriptor));
 }
 
-// a, and b where it loads so, are panels.
+// GPUs take no step more than there are: a may have none where b has zeros.
+uint32_t StepsOf(const Product& product, LoadPattern b_loads, const LoweringBuilder& builder) {
+  return b_loads == LoadPattern::kPanels && !builder.wide() ? PanelDepth(product) : product.depth;
+}
+
+// a, where it does not load as it is, and b where it loads so, are panels.
 LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
                          const LoweringBuilder& builder) {
   const OperandDataType type = builder.descriptor(product.result).data_type();
@@ -200,22 +239,23 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
                                                : LoweredBuffer{product.a, false});
   call.buffers.push_back(has_residual ? LoweredBuffer{product.residual, false, first_byte}
                                       : LoweredBuffer{product.a, false});
-  call.parameters = {CountMatrices(product),
-                     product.rows,
-                     product.columns,
-                     b_loads == LoadPattern::kPanels ? PanelDepth(product) : product.depth,
-                     PanelElements(product),
-                     PanelElements(product),
-                     b_loads == LoadPattern::kPanels ? kPanelWidth : product.b_strides.row,
-                     product.b_strides.column,
-                     product.c_strides.row,
-                     product.c_strides.column,
-                     FloatBits(product.alpha),
-                     FloatBits(product.beta),
-                     static_cast<uint32_t>(product.batch.size()),
-                     product.result_strides.row,
-                     product.result_strides.column,
-                     GroupColumns(product)};
+  call.parameters = {
+      CountMatrices(product),
+      product.rows,
+      product.columns,
+      StepsOf(product, b_loads, builder),
+      LoadsAAsItIs(product, builder) ? product.a_strides.row : PanelElements(product),
+      PanelElements(product),
+      b_loads == LoadPattern::kPanels ? kPanelWidth : product.b_strides.row,
+      product.b_strides.column,
+      product.c_strides.row,
+      product.c_strides.column,
+      FloatBits(product.alpha),
+      FloatBits(product.beta),
+      static_cast<uint32_t>(product.batch.size()),
+      product.result_strides.row,
+      product.result_strides.column,
+      GroupColumns(product)};
   AppendDimensions(product.batch, call.parameters);
   if (product.image) AppendImage(*product.image, call.parameters);
   if (product.block_width != 0) {
@@ -225,15 +265,72 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
   }
   AppendActivation(product.activation, call.parameters);
   call.workgroups = CountTiles(product);
-  if (builder.wide()) {
-    const uint32_t fours = FoursOfRowsOfTile(product);
-    call.specialization.push_back(fours);
-    call.workgroups = CountTiles(product, fours * kSharedTileRows, kSharedTileColumns);
-  }
   call.cost = CountMultiplyAdds(product);
   // At least; more would keep fewer workgroups than balance the load.
   call.cost_per_turn = 8;
   return call;
+}
+
+// Whether each element of the result is one of the product's, so that parts of it can lie as it
+// does.
+bool FillsResult(const Product& product, const LoweringBuilder& builder) {
+  return product.block_width == 0 &&
+         uint64_t{CountMatrices(product)} * product.rows * product.columns ==
+             builder.descriptor(product.result).element_count();
+}
+
+// Has `call`, of `product`, store parts, and adds it and the call that makes `result` of them.
+Status AddDividedCalls(LoweredCall call, const Product& product,
+                       const std::optional<Activation>& activation, const SharedTiling& tiling,
+                       LoweringBuilder& builder) {
+  constexpr size_t kPartsWord = 164;  // Of shaders/shared_tile.glsl.
+  const OperandDescriptor result = builder.descriptor(product.result);
+  const auto count = NarrowCast<uint32_t>(result.element_count());
+  const uint32_t shape[] = {tiling.parts, AlignUp(count, 4u)};
+  ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  const ValueId parts = builder.AddTemporary(std::move(descriptor));
+  call.buffers[2] = {parts, true};
+  call.parameters.resize(kPartsWord);
+  call.parameters.insert(call.parameters.end(), {tiling.parts, tiling.steps, shape[1], 0});
+  builder.AddCall(std::move(call));
+
+  LoweredCall combine;
+  combine.shader = ShaderId::kCombineParts;
+  combine.specialization = {static_cast<uint32_t>(result.data_type()),
+                            ActivationConstant(activation)};
+  combine.buffers = {{parts, false}, {product.result, true}};
+  combine.parameters = {count, tiling.parts, shape[1], 0};
+  AppendActivation(activation, combine.parameters);
+  combine.invocations = DivideRoundingUp(count, 4u);
+  combine.cost = uint64_t{count} * tiling.parts;
+  builder.AddCall(std::move(combine));
+  return {};
+}
+
+// As MakeTallCall's operands are.
+Status AddTallCalls(Product product, LoadPattern b_loads, LoweringBuilder& builder) {
+  if (!builder.wide()) {
+    builder.AddCall(MakeTallCall(product, b_loads, builder));
+    return {};
+  }
+  const SharedTiling tiling = ChooseTiling(product, FillsResult(product, builder));
+  const bool is_divided = tiling.parts > 1;
+  std::optional<Activation> activation;
+  if (is_divided) activation = std::exchange(product.activation, std::nullopt);
+  LoweredCall call = MakeTallCall(product, b_loads, builder);
+  const LoadPattern a_loads =
+      LoadsAAsItIs(product, builder) ? LoadPattern::kFourAlongK : LoadPattern::kPanels;
+  call.specialization.insert(call.specialization.end(),
+                             {tiling.fours_of_rows, is_divided, static_cast<uint32_t>(a_loads)});
+  call.workgroups = tiling.tiles;
+  if (is_divided) {
+    constexpr size_t kStores = 4;  // Parts are float32.
+    call.specialization[kStores] =
+        static_cast<uint32_t>(ChooseStore(product, OperandDataType::kFloat32));
+    return AddDividedCalls(std::move(call), product, activation, tiling, builder);
+  }
+  builder.AddCall(std::move(call));
+  return {};
 }
 
 // The panels of the part's columns of `product`, by shaders/block_panels.comp.
@@ -262,16 +359,20 @@ Result<ValueId> AddBlockPanels(const Product& product, const Product& part, Valu
 
 }  // namespace
 
-bool IsTall(const Product& product) {
+bool IsTall(const Product& product, bool wide) {
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 22;
+  constexpr uint64_t kMultiplyAddsMinOfWide = uint64_t{1} << 20;
   constexpr uint32_t kRowsMin = 24;
   constexpr uint64_t kTilesMin = 8;
+  if (!PanelsFit(product, 0)) return false;
+  // Tiles that are not full cost them less than all of the steps one after the other.
+  if (wide) return product.rows > 1 && CountMultiplyAdds(product) >= kMultiplyAddsMinOfWide;
   return CountMultiplyAdds(product) >= kMultiplyAddsMin && product.rows >= kRowsMin &&
-         CountTiles(product) >= kTilesMin && PanelsFit(product, 0);
+         CountTiles(product) >= kTilesMin;
 }
 
-bool CanTakePanels(const Product& product, size_t operand) {
-  return IsTall(product) && !(operand == 1 && product.image) && PanelsFit(product, operand);
+bool CanTakePanels(const Product& product, size_t operand, bool wide) {
+  return IsTall(product, wide) && !(operand == 1 && product.image) && PanelsFit(product, operand);
 }
 
 uint64_t PanelBytes(const Product& product, size_t operand) {
@@ -323,11 +424,11 @@ bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder) {
 Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,
                        LoweringBuilder& builder) {
   Product part = product;
-  TRY(Pack(part, 0, builder));
+  if (!LoadsAAsItIs(product, builder)) TRY(Pack(part, 0, builder));
   while (part.first_column < product.columns) {
     part.columns = std::min(ColumnsOfPart(product), product.columns - part.first_column);
     ASSIGN_OR_RETURN(part.b, AddBlockPanels(product, part, scale, zero_point, builder));
-    builder.AddCall(MakeTallCall(part, LoadPattern::kPanels, builder));
+    TRY(AddTallCalls(part, LoadPattern::kPanels, builder));
     part.first_column += part.columns;
   }
   return {};
@@ -336,13 +437,12 @@ Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);
-  TRY(Pack(packed, 0, builder));
+  if (!LoadsAAsItIs(product, builder)) TRY(Pack(packed, 0, builder));
   if (IsInPanels(product.b, builder) || PacksB(product, builder.wide())) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }
-  builder.AddCall(MakeTallCall(packed, b_loads, builder));
-  return {};
+  return AddTallCalls(std::move(packed), b_loads, builder);
 }
 
 }  // namespace webnnd::service

@@ -9,12 +9,13 @@
 namespace webnnd::service {
 
 // Whether shaders/tall_matmul.comp is the faster kernel. It loads less for each product, but takes
-// long to compile, and there must be rows to fill its tiles and tiles enough to share out.
-bool IsTall(const Product& product);
+// long to compile, and there must be rows to fill its tiles and tiles enough to share out; on wide
+// devices, more products are.
+bool IsTall(const Product& product, bool wide = false);
 
 // Whether an operand of a tall product, a (0) or b (1), can come in panels of its own, and how many
 // bytes they are.
-bool CanTakePanels(const Product& product, size_t operand);
+bool CanTakePanels(const Product& product, size_t operand, bool wide);
 uint64_t PanelBytes(const Product& product, size_t operand);
 // Adds the call that makes them of the product's operand, and says which value they are.
 Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilder& builder);

@@ -349,6 +349,14 @@ TEST(LowerGemm, ManyTiles_MatchReference) {
   if (IsThorough()) ExpectGemm(kHalf, {1030, 45, 780, {.a_transpose = true}, {}});
 }
 
+// GPUs divide long sums of few elements.
+TEST(LowerGemm, FewRowsOfManySteps_MatchReference) {
+  ExpectGemm(kFloat, {8, 580, 300, {.b_transpose = true}, Shape{300}});
+  ExpectGemm(kFloat, {5, 1001, 301, {.alpha = 0.5, .beta = -2}, Shape{5, 301}});
+  ExpectGemm(kHalf, {33, 648, 131, {.b_transpose = true}, Shape{131}});
+  ExpectGemm(kHalf, {3, 2052, 260, {.a_transpose = true}, Shape{3, 1}});
+}
+
 // Panels of b would take more memory than they may.
 TEST(LowerGemm, LargeTransposedB_MatchesReference) {
   if (!IsThorough()) GTEST_SKIP() << "takes seconds";
