@@ -29,7 +29,8 @@ struct WideTiling {
 };
 
 // What each invocation loads of x, and of scales, serves all its rows; but all of a device should
-// have some.
+// have some. As of one row of x, however many there are: they may be dynamic, and kernels of each
+// tiling would have to be compiled when they come.
 WideTiling ChooseTiling(const BlockGemv& gemv, uint32_t rows_of_x, const LoweringBuilder& builder) {
   constexpr uint64_t kWorkgroupsMin = 256;
   WideTiling tiling;
@@ -37,11 +38,13 @@ WideTiling ChooseTiling(const BlockGemv& gemv, uint32_t rows_of_x, const Lowerin
     tiling.workgroups = 0;
     for (const BlockGemv::Matrix& matrix : gemv.matrices) {
       const uint32_t rows = builder.descriptor(matrix.weights).shape()[0];
-      tiling.workgroups += uint64_t{rows_of_x} * DivideRoundingUp(rows, 8 * tiling.rows_each);
+      tiling.workgroups += DivideRoundingUp(rows, 8 * tiling.rows_each);
       if (gemv.gated) break;  // Both at once.
     }
-    if (tiling.workgroups >= kWorkgroupsMin || tiling.rows_each == 1) return tiling;
+    if (tiling.workgroups >= kWorkgroupsMin || tiling.rows_each == 1) break;
   }
+  tiling.workgroups *= rows_of_x;
+  return tiling;
 }
 
 }  // namespace

@@ -295,6 +295,8 @@ constexpr PathRule kNvidiaPaths[] = {
     {"/proc/driver/nvidia", PathAccess::kRead, "parameters of the kernel module"},
     {"/proc/devices", PathAccess::kRead, "major numbers of the driver's nodes"},
     {"/usr/share/nvidia", PathAccess::kRead, "what the driver works around"},
+    {"/usr/share/glvnd", PathAccess::kRead, "without a display, the driver opens GPUs through EGL"},
+    {"/etc/glvnd", PathAccess::kRead, "as /usr/share/glvnd"},
     {"/usr/local/nvidia", PathAccess::kRead, "the driver itself, where containers are given it"},
 };
 

@@ -100,11 +100,13 @@ class DeviceEvaluator : public ConstantEvaluator {
 };
 
 // Sizes of one dimension that lowering may tell apart: none, one, more than a few (of rows that
-// products by block take as they lie), odd, of whole vectors, the most.
-std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds) {
+// products by block take as they lie), odd, of whole vectors, the most; and for wide devices, which
+// have kernels for each number of tiles, some of those between.
+std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds, bool wide) {
   const uint32_t middle = bounds.min + (bounds.max - bounds.min) / 2;
   std::vector<uint32_t> sizes = {bounds.min,          1,         kFewRowsMax + 1, middle | 1,
                                  AlignUp(middle, 8u), bounds.max};
+  if (wide) sizes.insert(sizes.end(), {2, 8, 256});
   std::erase_if(sizes, [&](uint32_t size) { return size < bounds.min || size > bounds.max; });
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -114,10 +116,10 @@ std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds) {
 // Sizes at which a dynamic graph is tried: all of the above with all others, where that is few
 // enough; the least of all come first.
 std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
-  constexpr size_t kTrialsMax = 36;  // Of two dimensions, all.
+  const size_t trials_max = graph.wide ? 81 : 36;  // Of two dimensions, all.
   std::vector<webidl::Assignment> trials(1);
   for (const auto& [name, bounds] : graph.names.symbols()) {
-    const std::vector<uint32_t> sizes = TrialSizesOf(bounds);
+    const std::vector<uint32_t> sizes = TrialSizesOf(bounds, graph.wide);
     std::vector<webidl::Assignment> extended;
     for (uint32_t size : sizes) {
       for (webidl::Assignment trial : trials) {
@@ -126,7 +128,7 @@ std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
       }
     }
     trials = std::move(extended);
-    if (trials.size() <= kTrialsMax) continue;
+    if (trials.size() <= trials_max) continue;
     std::vector<webidl::Assignment> all = webidl::SamplePoints(graph.names.symbols());
     webidl::Assignment least;
     for (const auto& [other, limits] : graph.names.symbols()) least[other] = limits.min;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/device_options.h"
 #include "tests/support/kernel_runner.h"
 #include "tests/support/service_fixture.h"
 
@@ -159,6 +160,11 @@ class Fusion : public ServiceTest {
     Net net(ml(), MakeContext({.fusion = fusion, .fusions = fusions}));
     write(net);
     return net.Run(in_place);
+  }
+
+  // Of a graph whose products GPUs divide, and llvmpipe's cores pack, otherwise.
+  static uint32_t KernelsOfCoresOrGpus(uint32_t of_cores, uint32_t of_gpus) {
+    return TestsGpuKernels() ? of_gpus : of_cores;
   }
 
   // Runs the graph as it stands and fused: as many kernels as said, and the same results.

@@ -286,11 +286,11 @@ TEST_F(Fusion, ManyRowsTimesALargeMatrixOfBlocks_AreSeveralProducts) {
     return AddBlockMatmul(net, x, OperandDataType::kUint4, 2001, 32);
   };
   for (OperandDataType type : {kFloat, kHalf}) {
-    ExpectKernels(5, [&](Net& net) {
+    ExpectKernels(KernelsOfCoresOrGpus(5, 4), [&](Net& net) {
       net.Out(AddBias(net, multiply(net, net.In(type, {56, 1056}))));
     });
   }
-  ExpectKernels(11, [&](Net& net) {
+  ExpectKernels(KernelsOfCoresOrGpus(11, 9), [&](Net& net) {
     Operand x = net.In(kFloat, {56, 1056});
     net.Out(Gate(net, multiply(net, x), multiply(net, x)));
   });

@@ -3,9 +3,11 @@
 #ifndef WEBNND_TESTS_SUPPORT_DEVICE_OPTIONS_H_
 #define WEBNND_TESTS_SUPPORT_DEVICE_OPTIONS_H_
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "service/vulkan/device.h"
 
@@ -19,6 +21,12 @@ inline DeviceOptions TestDeviceOptions() {
     options.disabled_features.push_back(name);
   }
   return options;
+}
+
+// Whether what runs is what runs on GPUs.
+inline bool TestsGpuKernels() {
+  const std::vector<std::string> disabled = TestDeviceOptions().disabled_features;
+  return std::find(disabled.begin(), disabled.end(), "cores") != disabled.end();
 }
 
 }  // namespace webnnd::service
