@@ -221,6 +221,8 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
   return std::shared_ptr<Device>(new Device(std::move(impl)));
 }
 
+bool Device::wide() const { return false; }
+
 const AdapterInfo& Device::adapter() const { return impl_->info; }
 uint64_t Device::max_tensor_bytes() const { return limits::kBindingBytesMax; }
 Status Device::WarmUp() { return {}; }
