@@ -26,6 +26,51 @@ uvec2 ComputeElement(uint e) {
   return uvec2(EncodeResult(difference * scale), 0u);
 }
 
+#if TENSOR_READS == READS_STORAGE
+// Quads of the result, each invocation's beside its neighbours': what is written is more than what is read.
+// Each loads for kQuadsAtOnce (of lower_quantize.cc) before it writes.
+const uint kQuadsAtOnce = 4u;
+
+void ComputeGroups() {
+  const uint bits = 1u << BitsLog2(kOperandType);
+  const uint quads = P(0) / kGroup;
+  const uint at_once = kQuadsAtOnce * gl_WorkGroupSize.x;
+  for (uint start = gl_WorkGroupID.x * at_once; start < quads; start += gl_NumWorkGroups.x * at_once) {
+    const uint first = start + gl_LocalInvocationID.x;
+    uvec2 packed[kQuadsAtOnce];
+    float scales[kQuadsAtOnce];
+    int zero_points[kQuadsAtOnce];
+    [[unroll]] for (uint i = 0u; i < kQuadsAtOnce; ++i) {
+      const uint quad = min(first + i * gl_WorkGroupSize.x, quads - 1u);
+      const uint block = BlockOf(kGroup * quad);
+      if (kGroup * bits == 64u) {
+        packed[i] = LOAD_PAIR(1, quad);
+      } else if (kGroup * bits == 32u) {
+        packed[i] = uvec2(LOAD_WORD(1, quad), 0u);
+      } else {
+        packed[i] = uvec2(LOAD_WORD(1, quad >> 1) >> ((quad & 1u) << 4), 0u);
+      }
+      scales[i] = DecodeFloat(LOAD_RAW(2, kScaleType, block), kScaleType);
+      zero_points[i] = DecodeNarrow(LOAD_RAW(3, kZeroPointType, block), kZeroPointType);
+    }
+    [[unroll]] for (uint i = 0u; i < kQuadsAtOnce; ++i) {
+      uint raw[8];
+      [[unroll]] for (uint k = 0u; k < kGroup; ++k) {
+        const uint bit = k * bits;
+        const uint element = bitfieldExtract(packed[i][bit >> 5], int(bit & 31u), int(bits));
+        const int difference = DecodeNarrow(uvec2(element, 0u), kOperandType) - zero_points[i];
+        raw[k] = EncodeResult(float(difference) * scales[i]);
+      }
+      uvec4 result = uvec4(raw[0], raw[1], raw[2], raw[3]);
+      if (kResultType == kFloat16) {
+        [[unroll]] for (uint k = 0u; k < 4u; ++k) result[k] = raw[2u * k] | (raw[2u * k + 1u] << 16);
+      }
+      const uint quad = first + i * gl_WorkGroupSize.x;
+      if (quad < quads) STORE_QUAD(4, quad, result)
+    }
+  }
+}
+#else
 // Elements kGroup * unit to kGroup * (unit + 1) - 1.
 void ComputeGroup(uint unit) {
   uint block = BlockOf(kGroup * unit);
@@ -60,10 +105,15 @@ void ComputeGroup(uint unit) {
     }
   }
 }
+#endif
 
 void main() {
   if (kGroup != 0u) {
+#if TENSOR_READS == READS_STORAGE
+    ComputeGroups();
+#else
     GRID_STRIDE_LOOP(unit, P(0) / kGroup) { ComputeGroup(unit); }
+#endif
   } else {
     STORE_ELEMENTS(4, kResultType, P(0), ComputeElement);
   }

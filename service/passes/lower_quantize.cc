@@ -1,5 +1,7 @@
 #include "service/passes/lower_quantize.h"
 
+#include <utility>
+
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
 
@@ -17,8 +19,14 @@ bool HasGroups(webidl::OperandDataType type, const StridedDimension& innermost, 
          innermost.size % group == 0;
 }
 
-// Elements of which an invocation of dequantize.comp may compute all at once; 0: of none.
-uint32_t DequantizedGroup(webidl::OperandDataType type, const StridedDimension& innermost) {
+// Quads of the result that an invocation of dequantize.comp computes on GPUs (kQuadsAtOnce).
+constexpr uint32_t kQuadsAtOnce = 4;
+
+// Elements of which an invocation of dequantize.comp may compute all at once; 0: of none. On GPUs
+// those of a quad of the result.
+uint32_t DequantizedGroup(webidl::OperandDataType type, webidl::OperandDataType result_type,
+                          const StridedDimension& innermost, bool wide) {
+  if (wide) return HasGroups(type, innermost, PerQuad(result_type)) ? PerQuad(result_type) : 0;
   for (uint32_t group : {PerQuad(type), 8u}) {
     if (HasGroups(type, innermost, group)) return group;
   }
@@ -72,8 +80,14 @@ Status LowerDequantizeLinear(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const Shape& scale = builder.descriptor(node.operands[1]).shape();
   std::vector<StridedDimension> dimensions = BlockDimensions(input.shape(), scale);
-  const uint32_t group = DequantizedGroup(input.data_type(), dimensions.back());
-  builder.AddCall(MakeCall(ShaderId::kDequantize, node, builder, dimensions, group));
+  const uint32_t group =
+      DequantizedGroup(input.data_type(), builder.descriptor(node.results[0]).data_type(),
+                       dimensions.back(), builder.wide());
+  LoweredCall call = MakeCall(ShaderId::kDequantize, node, builder, dimensions, group);
+  if (builder.wide() && group != 0) {
+    call.invocations = DivideRoundingUp<uint64_t>(call.invocations, kQuadsAtOnce);
+  }
+  builder.AddCall(std::move(call));
   return {};
 }
 

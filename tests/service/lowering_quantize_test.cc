@@ -118,10 +118,21 @@ TEST(LowerDequantizeLinear, BlocksOfManyElements_MatchReference) {
   ExpectDequantizes(kRanges[3], kFloat, {1000}, {1});
   // Of a quad of the narrower types, of less and of more.
   for (const Range& range : {kRanges[0], kRanges[1], kRanges[2], kRanges[3]}) {
-    for (uint32_t block : {8u, 16u, 32u, 48u, 64u}) {
+    for (uint32_t block : {4u, 8u, 12u, 16u, 20u, 32u, 48u, 64u}) {
       for (OperandDataType type : {kFloat, kHalf}) {
         ExpectDequantizes(range, type, {6, 3 * block}, {6, 3});
       }
+    }
+  }
+}
+
+// As many quads as some workgroups take at once, and a few more.
+TEST(LowerDequantizeLinear, ManyQuads_MatchReference) {
+  for (const Range& range : {kRanges[0], kRanges[1], kRanges[2], kRanges[3]}) {
+    for (OperandDataType type : {kFloat, kHalf}) {
+      ExpectDequantizes(range, type, {8, 1024}, {1, 1});
+      ExpectDequantizes(range, type, {7, 1192}, {7, 1});
+      ExpectDequantizes(range, type, {3, 3, 480}, {3, 1, 60});
     }
   }
 }
