@@ -139,6 +139,42 @@ std::optional<LoweredCall> MakeScatterRowsCall(const Node& node, uint32_t axis,
   return call;
 }
 
+// The call that writes tiles of the result whole, on GPUs: what others elect and write in places
+// all over memory, workgroups do in memory of their own. They go over the updates for each tile
+// along the axis, and over all of the result, so there may not be too many of either.
+std::optional<LoweredCall> MakeScatterColumnsCall(const Node& node, uint32_t axis,
+                                                  const LoweringBuilder& builder) {
+  constexpr uint32_t kPlacesOfTile = 512;  // kPlaces of shaders/scatter_columns.comp.
+  constexpr uint32_t kAxisMin = 64;
+  constexpr uint64_t kPlacesOfUpdateMax = 8;
+  constexpr uint64_t kRepeatsMax = 4;
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
+  const AxisView view = ViewAlong(result.shape(), axis);
+  const uint32_t updates_of_row = updates.shape()[axis];
+  const uint32_t parts = DivideRoundingUp(view.axis, kPlacesOfTile);
+  if (!builder.wide() || PerQuad(result.data_type()) != 4 || view.inner % 8 != 0 ||
+      view.axis < kAxisMin || view.axis > kPlacesOfUpdateMax * updates_of_row ||
+      (parts > 1 && uint64_t{parts} * updates_of_row > kRepeatsMax * view.axis) ||
+      updates_of_row > kInvocationIterationsMax) {
+    return std::nullopt;
+  }
+  LoweredCall call;
+  call.shader = ShaderId::kScatterColumns;
+  call.specialization = {static_cast<uint32_t>(indices.data_type())};
+  call.buffers = {{node.operands[0], false},
+                  {node.operands[1], false},
+                  {node.operands[2], false},
+                  {node.results[0], true}};
+  call.parameters = {view.rows / 8 * parts, updates_of_row, view.axis, 0};
+  AppendDivisor(view.inner / 8, call.parameters);
+  AppendDivisor(parts, call.parameters);
+  call.workgroups = uint64_t{view.rows} / 8 * parts;
+  call.cost = parts * indices.byte_length() + updates.byte_length() + 2 * result.byte_length();
+  return call;
+}
+
 // log2 of the quads of a block, where gatherElements takes quads by blocks (gather_elements.comp),
 // else 0: where it would come back to a place in its input only after caches have let go of it.
 // Smaller inputs they keep whole, and blocks of fewer quads are read and written in too short runs.
@@ -149,9 +185,16 @@ uint32_t BlockLog2(const OperandDescriptor& input, const AxisView& view, bool wi
   const uint32_t per_quad = PerQuad(input.data_type());
   const uint64_t row_quads = view.inner / per_quad;
   const uint64_t slab_bytes = input.byte_length() / view.outer();
-  // Those of wide devices are large, and shared.
-  if (wide || slab_bytes <= kWholeBytesMax || view.inner % per_quad != 0 ||
-      row_quads < 2 * kQuadsMin) {
+  if (wide) {
+    // Caches are large, but all that runs at once shares them, indices and results among it; what
+    // is left out arrives by 32 bytes or more for each element.
+    constexpr uint64_t kSharedBytesMax = uint64_t{4} << 20;
+    constexpr uint32_t kWideBlockLog2 = 4;
+    const bool blocks = slab_bytes > kSharedBytesMax && view.inner % per_quad == 0 &&
+                        row_quads >= uint64_t{2} << kWideBlockLog2;
+    return blocks ? kWideBlockLog2 : 0;
+  }
+  if (slab_bytes <= kWholeBytesMax || view.inner % per_quad != 0 || row_quads < 2 * kQuadsMin) {
     return 0;
   }
   return static_cast<uint32_t>(
@@ -262,6 +305,10 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
 
 Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
   uint32_t axis = std::get<webidl::ScatterAttributes>(node.attributes).axis;
+  if (auto call = MakeScatterColumnsCall(node, axis, builder)) {
+    builder.AddCall(std::move(*call));
+    return {};
+  }
   if (auto call = MakeScatterRowsCall(node, axis, builder)) {
     builder.AddUpdate(node.results[0], node.operands[0]);
     builder.AddCall(std::move(*call));

@@ -297,31 +297,44 @@ TEST(ScatterElements, EveryAxis_MatchesReference) {
   }
 }
 
-// So many rows that an invocation takes the updates of each, of which some name the same place.
-TEST(ScatterElements, IntoManyRows_LastUpdateWins) {
-  const Shape shapes[] = {{5, 6, 64}, {5, 6, 63}, {300, 6, 1}};
+// Updates of [shape[0], updates, shape[2]] along axis 1, of which some name the same place.
+void ExpectScattersElements(const Shape& shape, uint32_t updates_of_row) {
+  const Shape update_shape = {shape[0], updates_of_row, shape[2]};
   for (OperandDataType type : kTypes) {
     for (OperandDataType index_type : kIndexTypes) {
-      for (const Shape& shape : shapes) {
-        const Shape update_shape = {shape[0], 9, shape[2]};
-        const HostTensor input = Pattern(type, shape);
-        const HostTensor indices = Indices(index_type, update_shape, shape[1], /*wild=*/true);
-        const HostTensor updates = Pattern(type, update_shape, 60);
-        const HostTensor result = RunOne(OperatorKind::kScatterElements, {input, indices, updates},
-                                         webidl::ScatterAttributes{1});
-        Values expected = input.Values();
-        const Values at = indices.Values();
-        const Values from = updates.Values();
-        for (size_t e = 0; e < at.size(); ++e) {
-          const size_t outer = e / (9 * shape[2]);
-          const size_t place = outer * shape[1] + Resolve(at[e], shape[1]);
-          expected[place * shape[2] + e % shape[2]] = from[e];
-        }
-        EXPECT_EQ(result.Values(), expected)
-            << input.descriptor.ToString() << " " << indices.descriptor.ToString();
+      const HostTensor input = Pattern(type, shape);
+      const HostTensor indices = Indices(index_type, update_shape, shape[1], /*wild=*/true);
+      const HostTensor updates = Pattern(type, update_shape, 60);
+      const HostTensor result = RunOne(OperatorKind::kScatterElements, {input, indices, updates},
+                                       webidl::ScatterAttributes{1});
+      Values expected = input.Values();
+      const Values at = indices.Values();
+      const Values from = updates.Values();
+      for (size_t e = 0; e < at.size(); ++e) {
+        const size_t outer = e / (updates_of_row * shape[2]);
+        const size_t place = outer * shape[1] + Resolve(at[e], shape[1]);
+        expected[place * shape[2] + e % shape[2]] = from[e];
       }
+      EXPECT_EQ(result.Values(), expected)
+          << input.descriptor.ToString() << " " << indices.descriptor.ToString();
     }
   }
+}
+
+// So many rows that an invocation takes the updates of each.
+TEST(ScatterElements, IntoManyRows_LastUpdateWins) {
+  ExpectScattersElements({5, 6, 64}, 9);
+  ExpectScattersElements({5, 6, 63}, 9);
+  ExpectScattersElements({300, 6, 1}, 9);
+}
+
+// Axes of several tiles, the last of which is shorter, and of less than one.
+TEST(ScatterElements, AlongALongAxis_LastUpdateWins) {
+  ExpectScattersElements({2, 1030, 24}, 700);
+  ExpectScattersElements({1, 512, 8}, 1);
+  ExpectScattersElements({1, 512, 8}, 64);
+  ExpectScattersElements({3, 65, 16}, 9);
+  ExpectScattersElements({2, 65, 8}, 1300);
 }
 
 // --- Indices out of range -----------------------------------------------------------------------
