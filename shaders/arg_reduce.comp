@@ -6,7 +6,9 @@
 // Specialisation constants: 1 whether the greatest is sought, 2 data type of the operand, 3 of
 // the result, 4 whether a workgroup shares one element of the result, 5 whether four neighbours are
 // taken at once, whose operands are 32-bit and lie in quads: of the axis, which is innermost, where a
-// workgroup shares it, else of the result.
+// workgroup shares it, else of the result; 6, on GPUs, another way to go, of 32-bit operands that lie in
+// quads, whose parameters are below. There several calls may divide an axis: all but the last write
+// candidates, {bits of the value, index}.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -19,6 +21,9 @@ layout(constant_id = 3) const uint kResultType = 2u;
 layout(constant_id = 4) const uint kByWorkgroup = 0u;
 
 layout(constant_id = 5) const uint kByFour = 0u;
+#if TENSOR_READS == READS_STORAGE
+layout(constant_id = 6) const uint kWay = 0u;
+#endif
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -132,12 +137,202 @@ uvec2 ComputeRow(uint row) {
   }
   return uvec2(FoldBetter(winner).index, 0u);
 }
+
+#if TENSOR_READS == READS_STORAGE
+// Values of kWay, Way of service/passes/lower_reduce.cc: a subgroup, or a workgroup where it does not know
+// its subgroups, takes the runs of rows that lie in one piece, or combines candidates; a workgroup takes
+// tiles of rows that are interleaved.
+const uint kRuns = 1u;
+const uint kTiles = 2u;
+const uint kCombines = 3u;
+
+const uint kAtOnce = 8u;         // Quads that an invocation has on their way.
+const uint kFoursOfTile = 8u;    // Of neighbouring rows, 128 bytes.
+const uint kPartsOfTile = kInvocationsOfGpus / kFoursOfTile;
+
+// Of candidates that both have an index.
+Candidate BetterOf(Candidate a, Candidate b) {
+  const bool better = IsBetter(b.value, a.value) || (b.index < a.index && !IsBetter(a.value, b.value));
+  return Candidate(mix(a.value, b.value, better), mix(a.index, b.index, better));
+}
+WORKGROUP_FOLD(FoldBetterOf, Candidate, BetterOf)
+
+// Invocations that share a unit of work.
+struct Team {
+  uint lane;
+  uint size;
+};
+Team OwnTeam() {
+  if (FoldsBySubgroups()) return Team(gl_SubgroupInvocationID, kSubgroupSize);
+  return Team(gl_LocalInvocationID.x, gl_WorkGroupSize.x);
+}
+Candidate FoldTeam(Candidate best) {
+  if (!FoldsBySubgroups()) return FoldBetterOf(best);
+  for (uint step = 1u; step < kSubgroupSize; step *= 2u) {
+    best = BetterOf(best, ValueOf(best, gl_SubgroupInvocationID ^ step));
+  }
+  return best;
+}
+#define TEAM_STRIDE_LOOP(COMPUTE, count)                         \
+  if (FoldsBySubgroups()) {                                      \
+    SUBGROUP_STRIDE_LOOP(unit_, count) COMPUTE(unit_);           \
+  } else {                                                       \
+    WORKGROUP_STRIDE_LOOP(unit_, count) COMPUTE(unit_);          \
+  }
+
+void StoreBest(uint to, Candidate best) {
+  if (BitsLog2(kResultType) == 6u) {
+    STORE_PAIR(2, to, uvec2(best.index, 0u));
+  } else {
+    STORE_WORD(2, to, best.index);
+  }
+}
+void StoreCandidate(uint to, Candidate best) {
+  STORE_PAIR(2, to, uvec2(Encode(best.value, kOperandType).x, best.index));
+}
+
+// The best of the elements beside each other that an invocation takes, and the quads, or rows, they are of.
+struct Bests {
+  VALUE values[4];
+  uint places[4];
+};
+
+// Loads quads `at` + k * `apart` for k = first, first + step, ... below `end`, which `first` need not be:
+// the last one counts instead, and where there are no more. `size`: end less the least `first` of all
+// that share the work.
+#define TAKE_BEST(bests, at, apart, first, step, end, size)                                     \
+  {                                                                                             \
+    bool any_ = false;                                                                          \
+    for (uint turn_ = 0u; turn_ < (size); turn_ += kAtOnce * (step)) {                          \
+      uvec4 quads_[kAtOnce];                                                                    \
+      [[unroll]] for (uint i_ = 0u; i_ < kAtOnce; ++i_) {                                       \
+        const uint k_ = min((first) + turn_ + i_ * (step), (end) - 1u);                         \
+        if (turn_ + i_ * (step) < (size)) quads_[i_] = LOAD_QUAD(1, (at) + k_ * (apart));       \
+      }                                                                                         \
+      [[unroll]] for (uint i_ = 0u; i_ < kAtOnce; ++i_) {                                       \
+        const uint k_ = min((first) + turn_ + i_ * (step), (end) - 1u);                         \
+        if (turn_ + i_ * (step) < (size)) {                                                     \
+          [[unroll]] for (uint j_ = 0u; j_ < 4u; ++j_) {                                        \
+            const VALUE x_ = Decode(uvec2(quads_[i_][j_], 0u), kOperandType);                   \
+            const bool better_ = !any_ || IsBetter(x_, bests.values[j_]);                       \
+            bests.values[j_] = mix(bests.values[j_], x_, better_);                              \
+            bests.places[j_] = mix(bests.places[j_], k_, better_);                              \
+          }                                                                                     \
+          any_ = true;                                                                          \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+  }
+
+// Parameters: 0 runs of all rows; 1 quads of a row; 2 quads of a run; 4..6 runs of a row, as divisor. The
+// runs of a row follow each other.
+void ComputeRun(uint run) {
+  const uvec3 runs = P4(1).xyz;
+  const uint row = Divide(run, runs);
+  const uint first = (run - row * runs.x) * P(2);
+  const uint end = min(first + P(2), P(1));
+  const Team team = OwnTeam();
+  Bests bests = Bests(VALUE[](VALUE(0), VALUE(0), VALUE(0), VALUE(0)), uint[](0u, 0u, 0u, 0u));
+  TAKE_BEST(bests, row * P(1), 1u, first + team.lane, team.size, end, end - first)
+  Candidate best = Candidate(bests.values[0], 4u * bests.places[0]);
+  [[unroll]] for (uint i = 1u; i < 4u; ++i) {
+    best = BetterOf(best, Candidate(bests.values[i], 4u * bests.places[i] + i));
+  }
+  best = FoldTeam(best);
+  if (team.lane != 0u) return;
+  if (runs.x == 1u) {
+    StoreBest(row, best);
+  } else {
+    StoreCandidate(run, best);
+  }
+}
+
+shared VALUE tile_values[4u * kInvocationsOfGpus];
+shared uint tile_indices[4u * kInvocationsOfGpus];
+
+// Parameters: 0 tiles; 1 size of the axis; 2 of it, of a tile; 3 rows; 4..6 tiles side by side behind the
+// axis, as divisor; 7 fours behind the axis; 8..10 tiles along the axis, as divisor. The candidates that
+// have the same place along the axis follow each other.
+void ComputeTile(uint tile) {
+  const uvec4 across = P4(1);
+  const uvec3 along = P4(2).xyz;
+  const uint line = Divide(tile, across.xyz);
+  const uint outer = Divide(line, along);
+  const uint part = line - outer * along.x;
+  const uint four = (tile - line * across.x) * kFoursOfTile + gl_LocalInvocationID.x % kFoursOfTile;
+  const uint first = part * P(2);
+  const uint end = min(first + P(2), P(1));
+  const uint own = gl_LocalInvocationID.x / kFoursOfTile;
+  Bests bests = Bests(VALUE[](VALUE(0), VALUE(0), VALUE(0), VALUE(0)), uint[](0u, 0u, 0u, 0u));
+  const uint at = outer * P(1) * across.w + min(four, across.w - 1u);
+  TAKE_BEST(bests, at, across.w, first + own, kPartsOfTile, end, end - first)
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    tile_values[4u * gl_LocalInvocationID.x + i] = bests.values[i];
+    tile_indices[4u * gl_LocalInvocationID.x + i] = bests.places[i];
+  }
+  barrier();
+  // Of a row each.
+  const uint row = gl_LocalInvocationID.x;
+  const uint in_line = (tile - line * across.x) * 4u * kFoursOfTile + row;
+  if (row < 4u * kFoursOfTile && in_line < 4u * across.w) {
+    Candidate best = Candidate(tile_values[row], tile_indices[row]);
+    [[unroll]] for (uint i = 1u; i < kPartsOfTile; ++i) {
+      const uint other = i * 4u * kFoursOfTile + row;
+      best = BetterOf(best, Candidate(tile_values[other], tile_indices[other]));
+    }
+    const uint to = outer * 4u * across.w + in_line;
+    if (along.x == 1u) {
+      StoreBest(to, best);
+    } else {
+      StoreCandidate(part * P(3) + to, best);
+    }
+  }
+  barrier();
+}
+
+// Parameters: 0 elements of the result; 1 candidates of each; 2 places from those of one to those of the
+// next; 3 places between those of one. Slot 1 has the candidates.
+void Combine(uint e) {
+  const Team team = OwnTeam();
+  const uint at = e * P(2);
+  const uvec2 own = LOAD_PAIR(1, at + min(team.lane, P(1) - 1u) * P(3));
+  Candidate best = Candidate(Decode(own, kOperandType), own.y);
+#define TAKE_CANDIDATE(k)                                                          \
+  {                                                                                \
+    const uvec2 pair = LOAD_PAIR(1, at + (k) * P(3));                              \
+    best = BetterOf(best, Candidate(Decode(pair, kOperandType), pair.y));          \
+  }
+  FOURS_LOOP(team.lane + team.size, P(1), team.size, TAKE_CANDIDATE)
+#undef TAKE_CANDIDATE
+  best = FoldTeam(best);
+  if (team.lane == 0u) StoreBest(e, best);
+}
+
+void GoAnotherWay() {
+  if (kWay == kRuns) {
+    TEAM_STRIDE_LOOP(ComputeRun, P(0))
+  } else if (kWay == kTiles) {
+    WORKGROUP_STRIDE_LOOP(tile, P(0)) ComputeTile(tile);
+  } else {
+    TEAM_STRIDE_LOOP(Combine, P(0))
+  }
+}
+#endif
 #else
 void ComputeFour(uint first) {}
 uvec2 ComputeRow(uint row) { return uvec2(0u); }
+#if TENSOR_READS == READS_STORAGE
+void GoAnotherWay() {}
+#endif
 #endif
 
 void main() {
+#if TENSOR_READS == READS_STORAGE
+  if (kWay != 0u) {
+    GoAnotherWay();
+    return;
+  }
+#endif
   if (kByFour != 0u && kByWorkgroup != 0u) {
     STORE_ELEMENTS_BY_WORKGROUP(2, kResultType, P(0), ComputeRow);
     return;

@@ -110,6 +110,53 @@ struct FoursOfRows {
   }
 };
 
+// How GPUs divide interleaved rows between workgroups: each takes eight fours of neighbouring rows
+// and a stretch of the axis, which sixteen of its invocations for each four share. The kernels of
+// shaders/ that go by tiles say kFoursOfTile and kPartsOfTile.
+struct RowTiles {
+  uint32_t across = 1;   // Tiles side by side behind the axis.
+  uint32_t along = 1;    // Along the axis.
+  uint32_t stretch = 1;  // Of the axis, of each but the last.
+  uint32_t fours = 1;    // Behind the axis.
+  uint32_t count = 0;
+
+  // Of stretches of no less than `stretch_min` and, where it is not 0, no more than `stretch_max`.
+  static RowTiles Choose(const AxisView& view, uint32_t stretch_min, uint32_t stretch_max) {
+    constexpr uint32_t kFours = 8;
+    constexpr uint32_t kParts = 16;
+    constexpr uint32_t kTilesMin = 1024;
+    RowTiles tiles;
+    tiles.fours = view.inner / 4;
+    tiles.across = DivideRoundingUp(tiles.fours, kFours);
+    const uint32_t wanted = DivideRoundingUp(kTilesMin, view.outer() * tiles.across);
+    tiles.stretch = std::max(DivideRoundingUp(view.axis, wanted), stretch_min);
+    if (stretch_max != 0) tiles.stretch = std::min(tiles.stretch, stretch_max);
+    tiles.stretch = AlignUp(tiles.stretch, kParts);
+    tiles.along = DivideRoundingUp(view.axis, tiles.stretch);
+    tiles.count = view.outer() * tiles.across * tiles.along;
+    return tiles;
+  }
+  // What ComputeTile of those kernels has from uvec4 0 on.
+  std::vector<uint32_t> Parameters(const AxisView& view) const {
+    std::vector<uint32_t> parameters = {count, view.axis, stretch, view.rows};
+    AppendDivisor(across, parameters, fours);
+    AppendDivisor(along, parameters);
+    return parameters;
+  }
+};
+
+// Whether GPUs take interleaved rows by tiles: with an invocation for each four of them, as they
+// take more of them, too few would have work.
+bool TakesRowTiles(const AxisView& view, OperandDataType type, bool wide) {
+  constexpr uint32_t kAxisMin = 32;
+  constexpr uint32_t kRowsMax = 1 << 18;
+  return wide && PerQuad(type) == 4 && view.inner > 1 && view.inner % 4 == 0 &&
+         view.axis >= kAxisMin && view.rows < kRowsMax;
+}
+
+// Invocations for `units` that a subgroup takes each.
+uint64_t SubgroupsFor(uint64_t units) { return units * kSubgroupInvocations; }
+
 // A call of a kernel of shaders/rows.glsl; its specialisation is up to the caller.
 LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view, bool shares_row) {
   LoweredCall call;
@@ -327,11 +374,79 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   return {};
 }
 
+// Values of specialisation constant 6 of arg_reduce.comp.
+enum class ArgReduceWay : uint32_t { kPlain, kRuns, kTiles, kCombines };
+
+// Quads of the runs in which GPUs divide a row that lies in one piece, if rows are long and few.
+uint32_t QuadsOfRun(uint32_t rows, uint32_t quads) {
+  constexpr uint32_t kRunMin = 256;
+  constexpr uint64_t kRunsMin = 4096;
+  if (quads < 4 * kRunMin) return quads;
+  const auto run = NarrowCast<uint32_t>(DivideRoundingUp(uint64_t{rows} * quads, kRunsMin));
+  return std::clamp(AlignUp(run, uint32_t{kSubgroupInvocations}), kRunMin, quads);
+}
+
+// Adds the calls of ways that only GPUs go, where there is one.
+Result<bool> AddArgReduceOfGpus(const Node& node, const AxisView& view, LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
+  const auto specialize = [&](ArgReduceWay way) {
+    call.specialization = {node.kind == OperatorKind::kArgMax,
+                           static_cast<uint32_t>(input.data_type()),
+                           static_cast<uint32_t>(result.data_type()),
+                           /*by workgroup*/ 0,
+                           /*by four*/ 0,
+                           static_cast<uint32_t>(way)};
+  };
+  uint32_t parts = 1;
+  const bool by_runs = LiesInFours(view) && view.axis >= 32;
+  if (by_runs) {
+    const uint32_t quads = view.axis / 4;
+    const uint32_t run = QuadsOfRun(view.rows, quads);
+    parts = DivideRoundingUp(quads, run);
+    specialize(ArgReduceWay::kRuns);
+    call.parameters = {view.rows * parts, quads, run, 0};
+    AppendDivisor(parts, call.parameters);
+    call.invocations = SubgroupsFor(uint64_t{view.rows} * parts);
+  } else if (TakesRowTiles(view, input.data_type(), /*wide=*/true)) {
+    const RowTiles tiles = RowTiles::Choose(view, /*stretch_min=*/64, /*stretch_max=*/0);
+    parts = tiles.along;
+    specialize(ArgReduceWay::kTiles);
+    call.parameters = tiles.Parameters(view);
+    call.workgroups = tiles.count;
+  } else {
+    return false;
+  }
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.cost = input.byte_length() + result.byte_length();
+  if (parts > 1) {
+    const uint32_t shape[] = {parts, view.rows, 2};
+    ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kUint32, shape));
+    const ValueId candidates = builder.AddTemporary(std::move(descriptor));
+    call.buffers[1] = {candidates, true};
+    builder.AddCall(call);
+    specialize(ArgReduceWay::kCombines);
+    call.buffers = {{candidates, false}, {node.results[0], true}};
+    call.parameters = {view.rows, parts, by_runs ? parts : 1, by_runs ? 1 : view.rows};
+    call.workgroups = 0;
+    call.invocations = SubgroupsFor(view.rows);
+    call.cost = 8 * uint64_t{view.rows} * parts;
+  }
+  builder.AddCall(std::move(call));
+  return true;
+}
+
 Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::ArgMinMaxAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
+  if (builder.wide() && PerQuad(input.data_type()) == 4) {
+    ASSIGN_OR_RETURN(const bool added, AddArgReduceOfGpus(node, view, builder));
+    if (added) return {};
+  }
   bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
   const bool by_four =
       PerQuad(input.data_type()) == 4 && (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));

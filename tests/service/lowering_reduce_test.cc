@@ -415,6 +415,33 @@ TEST(LowerArgReduce, RowsOfQuads_MatchReference) {
   }
 }
 
+// So long that GPUs divide them: rows in one piece, and rows that are interleaved, of which a tile
+// may have more or fewer than it takes. Few values, so that there are ties between the parts.
+TEST(LowerArgReduce, AxesInParts_MatchReference) {
+  std::mt19937 random(28);
+  const std::pair<Shape, uint32_t> shapes[] = {{{3, 4100}, 1},    {{40000}, 0},    {{20, 1024}, 1},
+                                               {{2, 40, 36}, 1},  {{1000, 32}, 0}, {{3, 257, 4}, 1},
+                                               {{2, 131, 68}, 1}, {{2050, 4}, 0}};
+  for (const auto& [shape, axis] : shapes) {
+    for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+      for (bool extremes : {false, true}) {
+        if (extremes && type != kFloat) continue;
+        Values values(CountOf(shape));
+        for (long double& value : values) {
+          value = random() % 400;
+          if (extremes && random() % 64 == 0) {
+            const long double of[] = {kNan, kInfinity, -kInfinity};
+            value = of[random() % 64 == 0 ? 0 : 1 + random() % 2];
+          }
+        }
+        const HostTensor input = HostTensor::Create(type, shape, values);
+        ExpectArg(OperatorKind::kArgMax, input, axis);
+        ExpectArg(OperatorKind::kArgMin, input, axis, OperandDataType::kInt64);
+      }
+    }
+  }
+}
+
 TEST(LowerArgReduce, Int64Result_HasHighWords) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {5, 7}, 23), 1, OperandDataType::kInt64);
   ExpectArg(OperatorKind::kArgMin, RandomTensor(kFloat, {2, 999}, 24), 1, OperandDataType::kInt64);
