@@ -1,6 +1,7 @@
 #include "service/passes/lower_normalization.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -51,11 +52,69 @@ struct RowAffine {
   uint32_t elements = 1;   // Else one for each row; rows take turns with so many.
 };
 
+// Values of specialisation constant 5 of held_normalization.comp.
+enum class HeldWay : uint32_t { kRows, kRowsBySubgroups, kMeasuresParts, kNormalizesParts };
+
+// How GPUs take rows of so many fours, in registers, and of how many fours each part is that a
+// workgroup takes.
+struct HeldRows {
+  HeldWay way = HeldWay::kRows;
+  uint32_t fours_of_part = 0;
+
+  static std::optional<HeldRows> Choose(uint32_t rows, uint32_t fours) {
+    constexpr uint32_t kFoursOfInvocation = 8;  // kAtOnce of shaders/held_normalization.comp.
+    constexpr uint32_t kWorkgroupInvocations = 128;
+    constexpr uint32_t kFoursMax = kFoursOfInvocation * kWorkgroupInvocations;
+    constexpr uint32_t kRowsMin = 1024;
+    constexpr uint32_t kPartsWanted = 2048;
+    if (rows >= kRowsMin && fours <= kFoursOfInvocation * kSubgroupInvocations) {
+      return HeldRows{HeldWay::kRowsBySubgroups, fours};
+    }
+    if (fours <= kFoursMax) return HeldRows{HeldWay::kRows, fours};
+    // Invocations of a workgroup combine a part each.
+    if (rows >= kRowsMin || fours > kWorkgroupInvocations * kFoursMax) return std::nullopt;
+    const uint32_t parts = std::min(DivideRoundingUp(kPartsWanted, rows), kWorkgroupInvocations);
+    return HeldRows{HeldWay::kMeasuresParts,
+                    std::clamp(DivideRoundingUp(fours, parts), kFoursMax / 2, kFoursMax)};
+  }
+};
+
+// Adds `call`, of row_normalization.comp, as calls of held_normalization.comp: one, or two where
+// rows are divided.
+Status AddHeldCalls(LoweredCall call, const HeldRows& held, LoweringBuilder& builder) {
+  const uint32_t rows = call.parameters[0];
+  const uint32_t parts = DivideRoundingUp(call.parameters[1], held.fours_of_part);
+  const LoweredBuffer input = call.buffers[0];
+  call.shader = ShaderId::kHeldNormalization;
+  call.specialization.push_back(static_cast<uint32_t>(held.way));
+  call.parameters.push_back(0);
+  AppendDivisor(parts, call.parameters, held.fours_of_part);
+  call.buffers.push_back(input);
+  // A workgroup has several subgroups.
+  if (held.way == HeldWay::kRowsBySubgroups) call.workgroups = DivideRoundingUp(rows, 4u);
+  if (held.way == HeldWay::kMeasuresParts) {
+    const uint32_t shape[] = {rows, parts, 4};
+    ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+    const ValueId moments = builder.AddTemporary(std::move(descriptor));
+    call.parameters[0] = rows * parts;
+    call.workgroups = uint64_t{rows} * parts;
+    const LoweredBuffer result = std::exchange(call.buffers[3], input);
+    call.buffers[4] = {moments, true};
+    builder.AddCall(call);
+    call.specialization.back() = static_cast<uint32_t>(HeldWay::kNormalizesParts);
+    call.buffers[3] = result;
+    call.buffers[4] = {moments, false};
+  }
+  builder.AddCall(std::move(call));
+  return {};
+}
+
 // Adds a call that normalizes rows of `length` elements in one piece, a workgroup each, where it
-// can.
-bool AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_affine,
-                const std::vector<bool>& is_reduced, double epsilon, LoweringBuilder& builder) {
-  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+// can; on GPUs two where it divides them.
+Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_affine,
+                        const std::vector<bool>& is_reduced, double epsilon,
+                        LoweringBuilder& builder) {
+  const OperandDescriptor input = builder.descriptor(node.operands[0]);
   const std::vector<uint32_t> strides = PackedStrides(input.shape());
   std::vector<StridedDimension> reduced;
   for (uint32_t d = 0; d < input.rank(); ++d) {
@@ -87,6 +146,11 @@ bool AddRowCall(const Node& node, const Affine& affine, const RowAffine& row_aff
   for (uint32_t word : MakeDivisor(row_affine.elements)) call.parameters.push_back(word);
   call.workgroups = rows;
   call.cost = 2 * input.element_count();
+  const auto held = builder.wide() ? HeldRows::Choose(rows, length / 4) : std::nullopt;
+  if (held) {
+    TRY(AddHeldCalls(std::move(call), *held, builder));
+    return true;
+  }
   builder.AddCall(std::move(call));
   return true;
 }
@@ -206,9 +270,9 @@ Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder) {
   const uint32_t channels = builder.descriptor(node.operands[0]).shape()[channel_axis];
   std::vector<bool> is_reduced = {false, channels_last, true, !channels_last};
   const Affine affine{node.operands[1], node.operands[2], StridesAlong(channel_axis, /*rank=*/4)};
-  if (AddRowCall(node, affine, {.elements = channels}, is_reduced, attributes.epsilon, builder)) {
-    return {};
-  }
+  ASSIGN_OR_RETURN(const bool added, AddRowCall(node, affine, {.elements = channels}, is_reduced,
+                                                attributes.epsilon, builder));
+  if (added) return {};
   ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
   AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);
   return {};
@@ -231,9 +295,10 @@ Status LowerLayerNormalization(const Node& node, LoweringBuilder& builder) {
     stride *= shape[axes[i]];
   }
   const bool in_order = std::is_sorted(axes.begin(), axes.end());
-  if (in_order &&
-      AddRowCall(node, affine, {.along_row = true}, is_reduced, attributes.epsilon, builder)) {
-    return {};
+  if (in_order) {
+    ASSIGN_OR_RETURN(const bool added, AddRowCall(node, affine, {.along_row = true}, is_reduced,
+                                                  attributes.epsilon, builder));
+    if (added) return {};
   }
   ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
   AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);

@@ -139,6 +139,21 @@ TEST(LowerLayerNormalization, RowsInOnePiece_MatchReference) {
   }
 }
 
+// So many rows that subgroups of GPUs take them, short enough for any and too long for small ones;
+// rows that just fit into a workgroup's registers; and longer ones, which are divided, the last
+// part being shorter.
+TEST(LowerLayerNormalization, RowsInRegisters_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {36u, 256u, 260u}) {
+      ExpectLayerNormalization(RandomTensor(type, {1025, length}, length), {{1}}, true, true);
+    }
+    ExpectLayerNormalization(RandomTensor(type, {3, 4096}, 9), {{1}}, true, false);
+    ExpectLayerNormalization(RandomTensor(type, {3, 4100}, 10), {{1}}, false, true);
+    ExpectLayerNormalization(RandomTensor(type, {2, 40004}, 11), {{1}}, true, true);
+  }
+  ExpectLayerNormalization(RandomTensor(kFloat, {1, 600000}, 12), {{1}}, false, false);
+}
+
 TEST(LowerLayerNormalization, AxesOutOfOrder_PermuteScaleAndBias) {
   for (OperandDataType type : {kFloat, kHalf}) {
     HostTensor input = RandomTensor(type, {3, 4, 5, 7}, 2);
@@ -172,7 +187,7 @@ TEST(LowerLayerNormalization, LongRowsFarFromZero_KeepTheirVariance) {
 
 // Elements that lie far from an outlier are as exact as without it, wherever it is in the row.
 TEST(LowerLayerNormalization, RowsWithAnOutlier_KeepTheOthers) {
-  for (uint32_t length : {32u, 36u, 512u, 1028u}) {
+  for (uint32_t length : {32u, 36u, 512u, 1028u, 6000u}) {
     for (uint32_t place : {0u, 1u, length / 2, length - 1}) {
       for (double spread : {0.0, 1.0}) {
         Values values =
@@ -224,6 +239,17 @@ TEST(LowerInstanceNormalization, BothLayouts_MatchReference) {
       ExpectNear(Normalize(input, {nhwc ? 1u : 2u, nhwc ? 2u : 3u}, {channels}, scale, bias, 1e-3L),
                  result);
     }
+  }
+}
+
+TEST(LowerInstanceNormalization, LargeImages_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    const HostTensor input = RandomTensor(type, {2, 3, 90, 60}, 32);
+    const HostTensor scale = RandomTensor(type, {3}, 33);
+    const HostTensor bias = RandomTensor(type, {3}, 34);
+    const HostTensor result = RunOne(OperatorKind::kInstanceNormalization, {input, scale, bias},
+                                     webidl::InstanceNormalizationAttributes{.epsilon = 1e-3});
+    ExpectNear(Normalize(input, {2, 3}, {1}, scale, bias, 1e-3L), result);
   }
 }
 
