@@ -139,16 +139,16 @@ uvec2 ComputeRow(uint row) {
 }
 
 #if TENSOR_READS == READS_STORAGE
+#include "interleaved_tiles.glsl"
+
 // Values of kWay, Way of service/passes/lower_reduce.cc: a subgroup, or a workgroup where it does not know
 // its subgroups, takes the runs of rows that lie in one piece, or combines candidates; a workgroup takes
-// tiles of rows that are interleaved.
+// tiles of rows that are interleaved (interleaved_tiles.glsl).
 const uint kRuns = 1u;
 const uint kTiles = 2u;
 const uint kCombines = 3u;
 
-const uint kAtOnce = 8u;         // Quads that an invocation has on their way.
-const uint kFoursOfTile = 8u;    // Of neighbouring rows, 128 bytes.
-const uint kPartsOfTile = kInvocationsOfGpus / kFoursOfTile;
+const uint kAtOnce = 8u;  // Quads that an invocation has on their way.
 
 // Of candidates that both have an index.
 Candidate BetterOf(Candidate a, Candidate b) {
@@ -250,41 +250,34 @@ void ComputeRun(uint run) {
 shared VALUE tile_values[4u * kInvocationsOfGpus];
 shared uint tile_indices[4u * kInvocationsOfGpus];
 
-// Parameters: 0 tiles; 1 size of the axis; 2 of it, of a tile; 3 rows; 4..6 tiles side by side behind the
-// axis, as divisor; 7 fours behind the axis; 8..10 tiles along the axis, as divisor. The candidates that
-// have the same place along the axis follow each other.
-void ComputeTile(uint tile) {
-  const uvec4 across = P4(1);
-  const uvec3 along = P4(2).xyz;
-  const uint line = Divide(tile, across.xyz);
-  const uint outer = Divide(line, along);
-  const uint part = line - outer * along.x;
-  const uint four = (tile - line * across.x) * kFoursOfTile + gl_LocalInvocationID.x % kFoursOfTile;
-  const uint first = part * P(2);
-  const uint end = min(first + P(2), P(1));
-  const uint own = gl_LocalInvocationID.x / kFoursOfTile;
+// Candidates that have the same place along the axis follow each other.
+void ComputeTile(uint index) {
+  const Tile tile = TileAt(index);
   Bests bests = Bests(VALUE[](VALUE(0), VALUE(0), VALUE(0), VALUE(0)), uint[](0u, 0u, 0u, 0u));
-  const uint at = outer * P(1) * across.w + min(four, across.w - 1u);
-  TAKE_BEST(bests, at, across.w, first + own, kPartsOfTile, end, end - first)
+  TAKE_BEST(bests, tile.base, tile.stride, tile.first + tile.own, kPartsOfTile, tile.end,
+            tile.end - tile.first)
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    tile_values[4u * gl_LocalInvocationID.x + i] = bests.values[i];
-    tile_indices[4u * gl_LocalInvocationID.x + i] = bests.places[i];
+    tile_values[InTile(i, gl_LocalInvocationID.x)] = bests.values[i];
+    tile_indices[InTile(i, gl_LocalInvocationID.x)] = bests.places[i];
   }
   barrier();
-  // Of a row each.
-  const uint row = gl_LocalInvocationID.x;
-  const uint in_line = (tile - line * across.x) * 4u * kFoursOfTile + row;
-  if (row < 4u * kFoursOfTile && in_line < 4u * across.w) {
-    Candidate best = Candidate(tile_values[row], tile_indices[row]);
-    [[unroll]] for (uint i = 1u; i < kPartsOfTile; ++i) {
-      const uint other = i * 4u * kFoursOfTile + row;
-      best = BetterOf(best, Candidate(tile_values[other], tile_indices[other]));
+  // Of the four, the first of those who share it have a row each.
+  if (tile.own < 4u && tile.inside) {
+    Candidate best;
+    [[unroll]] for (uint other = 0u; other < kPartsOfTile; ++other) {
+      const uint at = InTile(tile.own, SharingFour(other));
+      const Candidate candidate = Candidate(tile_values[at], tile_indices[at]);
+      if (other == 0u) {
+        best = candidate;
+      } else {
+        best = BetterOf(best, candidate);
+      }
     }
-    const uint to = outer * 4u * across.w + in_line;
-    if (along.x == 1u) {
-      StoreBest(to, best);
+    const uint row = 4u * tile.row + tile.own;
+    if (tile.parts == 1u) {
+      StoreBest(row, best);
     } else {
-      StoreCandidate(part * P(3) + to, best);
+      StoreCandidate(tile.part * P(3) + row, best);
     }
   }
   barrier();

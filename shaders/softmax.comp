@@ -7,7 +7,10 @@
 // (FirstOfFours). Where rows are interleaved and too long
 // for caches, one call finds what scales each row and another goes over the elements as they lie, a few
 // of each row at a time: slot 2 of the former and slot 3 of the latter have two fours of float32 for each
-// four of rows, the greatest elements and what exp(x - max) is multiplied by.
+// four of rows, the greatest elements and what exp(x - max) is multiplied by. On GPUs workgroups take tiles
+// of interleaved rows (interleaved_tiles.glsl), whose parts along the axis another call combines to such
+// factors, and 7 says who takes a row that lies in one piece and fits into registers: 1 a workgroup, 2 a
+// subgroup where those are large enough.
 //
 // Parameters besides: in uvec4 2 {parts of kSharesOfRow of a row, as divisor}; in uvec4 3 {fours behind
 // the axis, as divisor}.
@@ -24,6 +27,9 @@ layout(constant_id = 3) const uint kByFour = 0u;
 layout(constant_id = 4) const uint kFours = 1u;
 layout(constant_id = 5) const uint kPart = 0u;
 layout(constant_id = 6) const uint kApart = 1u;
+#if TENSOR_READS == READS_STORAGE
+layout(constant_id = 7) const uint kInRegisters = 0u;
+#endif
 const uint kFoursMax = 4u;
 
 const uint kWhole = 0u;
@@ -210,7 +216,131 @@ void ComputeShares() {
   }
 }
 
+#if TENSOR_READS == READS_STORAGE
+#include "interleaved_tiles.glsl"
+
+// Values of kPart besides.
+const uint kWholeTiles = 3u;  // Whose stretch is the axis, and fits into registers.
+const uint kSumsOfTiles = 4u;
+const uint kCombined = 5u;    // Sums of tiles to factors.
+
+const uint kAtOnce = 8u;  // Fours that an invocation has on their way, or in registers.
+
+float MaxOverSubgroup(float value) {
+  for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) {
+    value = max(value, subgroupShuffleXor(value, step));
+  }
+  return value;
+}
+
+const float kLeastFloat = -3.402823466e+38;
+
+// A row of which invocation `lane` of `size` has every size-th four in registers. What is beyond the row
+// is its last four once more, which counts for the greatest alone.
+void ComputeInRegisters(uint row, uint lane, uint size, bool by_subgroup) {
+  const uint count = P(1) / 4u;
+  const uint base = row * count;
+  vec4 x[kAtOnce];
+  [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+    if (i * size < count) x[i] = LoadFours1(kType, base + min(lane + i * size, count - 1u));
+  }
+  vec4 greatest = vec4(kLeastFloat);
+  [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+    if (i * size < count) greatest = mix(greatest, x[i], greaterThan(x[i], greatest));
+  }
+  float whole = MaxOfFour(greatest);
+  whole = by_subgroup ? MaxOverSubgroup(whole) : FoldMax(whole);
+  vec4 sums = vec4(0.0);
+  [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+    if (i * size < count) {
+      x[i] = ExpOfNegatives(x[i] - whole);
+      if (lane + i * size < count) sums += x[i];
+    }
+  }
+  float sum = SumOfFour(sums);
+  sum = by_subgroup ? SumOverSubgroup(sum) : FoldSum(sum);
+  const float scale = 1.0 / sum;
+  [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+    if (lane + i * size < count) STORE_FOURS(2, kType, base + lane + i * size, x[i] * scale)
+  }
+}
+
+void ComputeRowsInRegisters() {
+  if (kInRegisters == 2u && FoldsBySubgroups() && P(1) <= 4u * kAtOnce * kSubgroupSize) {
+    SUBGROUP_STRIDE_LOOP(row, P(0)) {
+      ComputeInRegisters(row, gl_SubgroupInvocationID, kSubgroupSize, true);
+    }
+  } else {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) {
+      ComputeInRegisters(row, gl_LocalInvocationID.x, gl_WorkGroupSize.x, false);
+    }
+  }
+}
+
+shared vec4 tile_greatest[kInvocationsOfGpus];
+shared vec4 tile_sums[kInvocationsOfGpus];
+
+void ComputeTile(uint index) {
+  const Tile tile = TileAt(index);
+  Sums sums = Sums(vec4(kLeastFloat), vec4(0.0));
+  vec4 x[kAtOnce];
+  for (uint turn = tile.first + tile.own; turn < tile.end; turn += kAtOnce * kPartsOfTile) {
+    vec4 added[kAtOnce];  // What each four is already the sum of; nothing beyond the stretch.
+    vec4 greatest = sums.greatest;
+    [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+      const uint k = turn + i * kPartsOfTile;
+      const uint at = tile.base + min(k, tile.end - 1u) * tile.stride;
+      x[i] = kPart == kCombined ? LoadFours3(kFloat32, 2u * at) : LoadFours1(kType, at);
+      added[i] = kPart == kCombined ? LoadFours3(kFloat32, 2u * at + 1u) : vec4(1.0);
+      greatest = mix(greatest, x[i], greaterThan(x[i], greatest));
+    }
+    sums.sum *= ExpOfNegatives(sums.greatest - greatest);
+    [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+      const vec4 more = ExpOfNegatives(x[i] - greatest) * added[i];
+      if (turn + i * kPartsOfTile < tile.end) sums.sum += more;
+    }
+    sums.greatest = greatest;
+  }
+  tile_greatest[gl_LocalInvocationID.x] = sums.greatest;
+  tile_sums[gl_LocalInvocationID.x] = sums.sum;
+  barrier();
+  sums = Sums(vec4(kLeastFloat), vec4(0.0));
+  [[unroll]] for (uint other = 0u; other < kPartsOfTile; ++other) {
+    const vec4 greatest = tile_greatest[SharingFour(other)];
+    sums.greatest = mix(sums.greatest, greatest, greaterThan(greatest, sums.greatest));
+  }
+  [[unroll]] for (uint other = 0u; other < kPartsOfTile; ++other) {
+    const uint at = SharingFour(other);
+    sums.sum += tile_sums[at] * ExpOfNegatives(tile_greatest[at] - sums.greatest);
+  }
+  barrier();
+  if (!tile.inside) return;
+  if (kPart == kWholeTiles) {
+    const vec4 scale = 1.0 / sums.sum;
+    [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+      const uint k = tile.first + tile.own + i * kPartsOfTile;
+      const vec4 share = ExpOfNegatives(x[i] - sums.greatest) * scale;
+      if (k < tile.end) STORE_FOURS(2, kType, tile.base + k * tile.stride, share)
+    }
+  } else if (tile.own == 0u) {
+    const uint to = 2u * (tile.part * (P(3) / 4u) + tile.row);
+    STORE_FOURS(2, kFloat32, to, sums.greatest)
+    STORE_FOURS(2, kFloat32, to + 1u, kPart == kCombined ? 1.0 / sums.sum : sums.sum)
+  }
+}
+#endif
+
 void main() {
+#if TENSOR_READS == READS_STORAGE
+  if (kPart >= kWholeTiles) {
+    WORKGROUP_STRIDE_LOOP(tile, P(0)) ComputeTile(tile);
+    return;
+  }
+  if (kInRegisters != 0u) {
+    ComputeRowsInRegisters();
+    return;
+  }
+#endif
   if (kPart == kShares) {
     ComputeShares();
   } else if (kByFour != 0u && kByWorkgroup != 0u) {

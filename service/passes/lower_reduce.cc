@@ -64,6 +64,9 @@ ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
   static_assert(static_cast<int>(ShaderId::kCumulativeSumUint64) -
                     static_cast<int>(ShaderId::kCumulativeSumFloat) ==
                 kSpan);
+  static_assert(static_cast<int>(ShaderId::kCumulativeTilesUint) -
+                    static_cast<int>(ShaderId::kCumulativeTilesFloat) ==
+                static_cast<int>(ComputeClass::kUint));  // It has no others.
   return static_cast<ShaderId>(static_cast<uint16_t>(float_shader) +
                                static_cast<uint16_t>(ComputeClassOf(type)));
 }
@@ -110,9 +113,7 @@ struct FoursOfRows {
   }
 };
 
-// How GPUs divide interleaved rows between workgroups: each takes eight fours of neighbouring rows
-// and a stretch of the axis, which sixteen of its invocations for each four share. The kernels of
-// shaders/ that go by tiles say kFoursOfTile and kPartsOfTile.
+// How GPUs divide interleaved rows between workgroups (shaders/interleaved_tiles.glsl).
 struct RowTiles {
   uint32_t across = 1;   // Tiles side by side behind the axis.
   uint32_t along = 1;    // Along the axis.
@@ -120,8 +121,8 @@ struct RowTiles {
   uint32_t fours = 1;    // Behind the axis.
   uint32_t count = 0;
 
-  // Of stretches of no less than `stretch_min` and, where it is not 0, no more than `stretch_max`.
-  static RowTiles Choose(const AxisView& view, uint32_t stretch_min, uint32_t stretch_max) {
+  // Of stretches of no less than `stretch_min`.
+  static RowTiles Choose(const AxisView& view, uint32_t stretch_min) {
     constexpr uint32_t kFours = 8;
     constexpr uint32_t kParts = 16;
     constexpr uint32_t kTilesMin = 1024;
@@ -130,13 +131,11 @@ struct RowTiles {
     tiles.across = DivideRoundingUp(tiles.fours, kFours);
     const uint32_t wanted = DivideRoundingUp(kTilesMin, view.outer() * tiles.across);
     tiles.stretch = std::max(DivideRoundingUp(view.axis, wanted), stretch_min);
-    if (stretch_max != 0) tiles.stretch = std::min(tiles.stretch, stretch_max);
     tiles.stretch = AlignUp(tiles.stretch, kParts);
     tiles.along = DivideRoundingUp(view.axis, tiles.stretch);
     tiles.count = view.outer() * tiles.across * tiles.along;
     return tiles;
   }
-  // What ComputeTile of those kernels has from uvec4 0 on.
   std::vector<uint32_t> Parameters(const AxisView& view) const {
     std::vector<uint32_t> parameters = {count, view.axis, stretch, view.rows};
     AppendDivisor(across, parameters, fours);
@@ -147,11 +146,11 @@ struct RowTiles {
 
 // Whether GPUs take interleaved rows by tiles: with an invocation for each four of them, as they
 // take more of them, too few would have work.
-bool TakesRowTiles(const AxisView& view, OperandDataType type, bool wide) {
+bool TakesRowTiles(const AxisView& view, bool wide) {
   constexpr uint32_t kAxisMin = 32;
   constexpr uint32_t kRowsMax = 1 << 18;
-  return wide && PerQuad(type) == 4 && view.inner > 1 && view.inner % 4 == 0 &&
-         view.axis >= kAxisMin && view.rows < kRowsMax;
+  return wide && view.inner > 1 && view.inner % 4 == 0 && view.axis >= kAxisMin &&
+         view.rows < kRowsMax;
 }
 
 // Invocations for `units` that a subgroup takes each.
@@ -410,8 +409,8 @@ Result<bool> AddArgReduceOfGpus(const Node& node, const AxisView& view, Lowering
     call.parameters = {view.rows * parts, quads, run, 0};
     AppendDivisor(parts, call.parameters);
     call.invocations = SubgroupsFor(uint64_t{view.rows} * parts);
-  } else if (TakesRowTiles(view, input.data_type(), /*wide=*/true)) {
-    const RowTiles tiles = RowTiles::Choose(view, /*stretch_min=*/64, /*stretch_max=*/0);
+  } else if (TakesRowTiles(view, /*wide=*/true)) {
+    const RowTiles tiles = RowTiles::Choose(view, /*stretch_min=*/64);
     parts = tiles.along;
     specialize(ArgReduceWay::kTiles);
     call.parameters = tiles.Parameters(view);
@@ -465,10 +464,48 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   return {};
 }
 
+// Values of specialisation constant 2 of cumulative_tiles.comp.
+enum class SumTiles : uint32_t { kSums, kRunningSums };
+
+// Adds the calls that go by tiles: one for the sums of tiles, where there are several along the
+// axis, and one for the running sums.
+Status AddCumulativeSumByTiles(const Node& node, const AxisView& view, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
+  const OperandDescriptor input = builder.descriptor(node.operands[0]);
+  const RowTiles tiles = RowTiles::Choose(view, /*stretch_min=*/128);
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kCumulativeTilesFloat, input.data_type());
+  const auto specialize = [&](SumTiles part) {
+    call.specialization = {static_cast<uint32_t>(input.data_type()), static_cast<uint32_t>(part),
+                           attributes.exclusive, attributes.reversed};
+  };
+  // The module declares all slots, so something must be bound there.
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}, {node.operands[0], false}};
+  call.parameters = tiles.Parameters(view);
+  call.workgroups = tiles.count;
+  call.cost = 2 * input.byte_length();
+  if (tiles.along > 1) {
+    const uint32_t shape[] = {tiles.along, view.rows};
+    ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(input.data_type(), shape));
+    const ValueId sums = builder.AddTemporary(std::move(descriptor));
+    specialize(SumTiles::kSums);
+    call.buffers[1] = {sums, true};
+    builder.AddCall(call);
+    call.buffers[1] = {node.results[0], true};
+    call.buffers[2] = {sums, false};
+  }
+  specialize(SumTiles::kRunningSums);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
 Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   AxisView view = ViewAlong(input.shape(), attributes.axis);
+  if (PerQuad(input.data_type()) == 4 && TakesRowTiles(view, builder.wide())) {
+    return AddCumulativeSumByTiles(node, view, builder);
+  }
   const bool quads = PerQuad(input.data_type()) == 4;
   const bool along_row = quads && view.inner == 1 && view.axis % 4 == 0 && view.axis >= 32;
   // Otherwise, sharing a row reads it twice.
@@ -493,7 +530,29 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
 }
 
 // Which part of softmax a call does (shaders/softmax.comp).
-enum class SoftmaxPart : uint32_t { kWhole, kFactors, kShares };
+enum class SoftmaxPart : uint32_t {
+  kWhole,
+  kFactors,
+  kShares,
+  kWholeTiles,
+  kSumsOfTiles,
+  kCombined
+};
+
+// Values of specialisation constant 7 of softmax.comp.
+enum class RowInRegisters : uint32_t { kNone, kOfWorkgroup, kOfSubgroup };
+
+// Who takes rows that lie in one piece whole, on GPUs.
+RowInRegisters ChooseRowInRegisters(const AxisView& view, bool wide) {
+  constexpr uint32_t kFoursOfInvocation = 8;  // kAtOnce of shaders/softmax.comp.
+  constexpr uint32_t kWorkgroupInvocations = 128;
+  constexpr uint32_t kRowsMin = 1024;
+  const uint32_t fours = view.axis / 4;
+  if (!wide || fours > kFoursOfInvocation * kWorkgroupInvocations) return RowInRegisters::kNone;
+  return view.rows >= kRowsMin && fours <= kFoursOfInvocation * kSubgroupInvocations
+             ? RowInRegisters::kOfSubgroup
+             : RowInRegisters::kOfWorkgroup;
+}
 
 // Whether softmax goes over its elements a second time as they lie, rather than row by row: where
 // rows are interleaved, and what an invocation's neighbours have of them is no longer in caches.
@@ -505,6 +564,37 @@ bool GoesOverElements(const AxisView& view, bool by_four) {
 // Elements of a row for which an invocation loads once what scales them (shaders/softmax.comp).
 constexpr uint32_t kSharesOfRow = 8;
 
+// Of the axis, that those who share a tile of it have in registers (shaders/softmax.comp).
+constexpr uint32_t kStretchInRegisters = 128;
+
+void SetTiles(LoweredCall& call, const RowTiles& tiles, const AxisView& view) {
+  call.parameters = tiles.Parameters(view);
+  call.invocations = 0;
+  call.workgroups = tiles.count;
+}
+
+// Adds the calls that write `factors` by tiles: what `call` does, and another to combine the tiles
+// of the axis.
+Status AddSoftmaxFactors(LoweredCall call, const AxisView& view, ValueId factors,
+                         LoweringBuilder& builder) {
+  const RowTiles tiles = RowTiles::Choose(view, kStretchInRegisters);
+  const uint32_t shape[] = {tiles.along, view.rows / 4, 8};
+  ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  const ValueId sums = builder.AddTemporary(std::move(descriptor));
+  SetTiles(call, tiles, view);
+  call.buffers[1] = {sums, true};
+  builder.AddCall(call);
+  const AxisView of_sums = {view.rows, tiles.along, view.rows};
+  constexpr size_t kPart = 4;
+  call.specialization[kPart] = static_cast<uint32_t>(SoftmaxPart::kCombined);
+  SetTiles(call, RowTiles::Choose(of_sums, tiles.along), of_sums);
+  call.buffers[1] = {factors, true};
+  call.buffers[2] = {sums, false};
+  call.cost = uint64_t{view.rows} * tiles.along * 8;
+  builder.AddCall(std::move(call));
+  return {};
+}
+
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::SoftmaxAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -512,6 +602,8 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
   TRY(CheckLoops(view, shares_row, /*passes=*/3));
+  const bool tiles = TakesRowTiles(view, builder.wide());
+  if (tiles) shares_row = false;
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);
   // The module declares all slots, so something must be bound there.
   call.buffers.push_back(call.buffers[0]);
@@ -523,19 +615,38 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const FoursOfRows fours =
       by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
   if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours.count), shares_row);
+  const RowInRegisters in_registers =
+      by_four && shares_row ? ChooseRowInRegisters(view, builder.wide()) : RowInRegisters::kNone;
+  // A workgroup has several subgroups.
+  if (in_registers == RowInRegisters::kOfSubgroup) {
+    SetRows(call, DivideRoundingUp(view.rows, 4u), shares_row);
+  }
   auto specialize = [&](SoftmaxPart part) {
-    call.specialization = {
-        type, shares_row, by_four, fours.count, static_cast<uint32_t>(part), fours.apart};
+    call.specialization = {type,
+                           shares_row,
+                           by_four,
+                           fours.count,
+                           static_cast<uint32_t>(part),
+                           fours.apart,
+                           static_cast<uint32_t>(in_registers)};
   };
   specialize(SoftmaxPart::kWhole);
-  if (GoesOverElements(view, by_four)) {
+  if (tiles && view.axis <= kStretchInRegisters) {
+    specialize(SoftmaxPart::kWholeTiles);
+    SetTiles(call, RowTiles::Choose(view, kStretchInRegisters), view);
+  } else if (tiles || GoesOverElements(view, by_four)) {
     const uint32_t shape[] = {view.rows / 4, 8};
     ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
     const ValueId factors = builder.AddTemporary(std::move(descriptor));
     const LoweredBuffer result = call.buffers[1];
-    specialize(SoftmaxPart::kFactors);
-    call.buffers[1] = {factors, true};
-    builder.AddCall(call);
+    if (tiles) {
+      specialize(SoftmaxPart::kSumsOfTiles);
+      TRY(AddSoftmaxFactors(call, view, factors, builder));
+    } else {
+      specialize(SoftmaxPart::kFactors);
+      call.buffers[1] = {factors, true};
+      builder.AddCall(call);
+    }
     specialize(SoftmaxPart::kShares);
     call.buffers[1] = result;
     call.buffers[2] = {factors, false};

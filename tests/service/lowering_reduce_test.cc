@@ -442,6 +442,11 @@ TEST(LowerArgReduce, AxesInParts_MatchReference) {
   }
 }
 
+// So many rows that a tile goes along all of the axis, by turns.
+TEST(LowerArgReduce, LongTiles_MatchReference) {
+  ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {1024, 150, 4}, 29), 1);
+}
+
 TEST(LowerArgReduce, Int64Result_HasHighWords) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {5, 7}, 23), 1, OperandDataType::kInt64);
   ExpectArg(OperatorKind::kArgMin, RandomTensor(kFloat, {2, 999}, 24), 1, OperandDataType::kInt64);
@@ -572,6 +577,27 @@ TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
   }
 }
 
+// So many elements of rows that are interleaved that GPUs divide them between tiles, which the rows
+// or their lengths may leave in part empty.
+TEST(LowerCumulativeSum, InterleavedRowsInParts_MatchReference) {
+  const std::pair<Shape, uint32_t> shapes[] = {
+      {{2, 40, 36}, 1}, {{300, 32}, 0}, {{3, 129, 4}, 1}, {{2, 2100, 12}, 1}, {{256, 68}, 0}};
+  for (const auto& [shape, axis] : shapes) {
+    for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+      for (int choice = 0; choice < 4; ++choice) {
+        ExpectCumulativeSum(RandomTensor(type, shape, 44), axis, choice & 1, choice & 2);
+      }
+    }
+  }
+}
+
+// So many rows that a tile goes along all of the axis, by turns.
+TEST(LowerCumulativeSum, LongTiles_MatchReference) {
+  const HostTensor input = RandomTensor(kFloat, {1024, 150, 4}, 45);
+  ExpectCumulativeSum(input, 1, false, true);
+  ExpectCumulativeSum(input, 1, true, false);
+}
+
 TEST(LowerCumulativeSum, LongRows_MatchReference) {
   for (int choice = 0; choice < 4; ++choice) {
     ExpectCumulativeSum(RandomTensor(kFloat, {2, 3001}, 30), 1, choice & 1, choice & 2);
@@ -658,6 +684,29 @@ TEST(LowerSoftmax, LongInterleavedRows_MatchReference) {
   ExpectSoftmax(RandomTensor(kFloat, {8, 1026, 128}, 45), 1, kUlp);
 }
 
+// Tiles of interleaved rows, which the rows or their lengths may leave in part empty: of a whole
+// axis, of parts of it, and of a whole axis by turns.
+TEST(LowerSoftmax, InterleavedRowsInParts_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectSoftmax(RandomTensor(type, {2, 40, 36}, 46), 1);
+    ExpectSoftmax(RandomTensor(type, {128, 4}, 47), 0);
+    ExpectSoftmax(RandomTensor(type, {129, 68}, 48), 0);
+    ExpectSoftmax(RandomTensor(type, {2, 700, 12}, 49), 1);
+    ExpectSoftmax(RandomTensor(type, {1024, 150, 4}, 50), 1);
+  }
+}
+
+// So many rows that subgroups of GPUs take them, short enough for any and too long for small ones.
+TEST(LowerSoftmax, ManyRows_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {36u, 252u, 256u, 260u, 1024u}) {
+      ExpectSoftmax(RandomTensor(type, {1025, length}, length), 1);
+    }
+    ExpectSoftmax(RandomTensor(type, {3, 4092}, 51), 1);
+    ExpectSoftmax(RandomTensor(type, {2, 4100}, 52), 1);
+  }
+}
+
 // Rows of `values`, `inner` of them interleaved.
 HostTensor Interleave(const Values& values, uint32_t inner) {
   Values all;
@@ -666,7 +715,7 @@ HostTensor Interleave(const Values& values, uint32_t inner) {
 }
 
 TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
-  for (uint32_t size : {8u, 64u}) {
+  for (uint32_t size : {8u, 64u, 300u}) {
     for (uint32_t inner : {1u, 4u}) {
       Values values(size, -kInfinity);
       values[1] = 3e38L;
@@ -682,7 +731,7 @@ TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
 }
 
 TEST(LowerSoftmax, NoScoreLessThanInfinity_GivesNan) {
-  for (uint32_t size : {8u, 64u}) {
+  for (uint32_t size : {8u, 64u, 300u}) {
     for (uint32_t inner : {1u, 4u}) {
       for (bool masked : {false, true}) {
         Values values(size, masked ? -kInfinity : 1);
