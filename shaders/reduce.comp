@@ -7,7 +7,9 @@
 // dimensions (0: parameter 3), 6 for 32-bit types, whether (1) parameter 1 counts quads of the
 // operand, which follow each other, or (2) an invocation computes quads of the result, whose
 // elements are quads in the operand too; 7 how many, 1 to 4 (see cumulative_sum.comp), 8 how far
-// from each other (FirstOfFours).
+// from each other (FirstOfFours); 9, on GPUs, (1) whether subgroups share an element where they know
+// themselves, along rows of quads, or (2) that workgroups take tiles (interleaved_tiles.glsl), of which
+// parameter 11 are the operand's elements for each of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -25,6 +27,9 @@ layout(constant_id = 5) const uint kReducedRank = 0u;
 layout(constant_id = 6) const uint kQuads = 0u;
 layout(constant_id = 7) const uint kFours = 1u;
 layout(constant_id = 8) const uint kApart = 1u;
+#if TENSOR_READS == READS_STORAGE
+layout(constant_id = 9) const uint kWay = 0u;
+#endif
 const uint kFoursMax = 4u;
 
 READ_SLOT(1)
@@ -212,6 +217,94 @@ void ComputeFours() {
 }
 #endif
 
+#if TENSOR_READS == READS_STORAGE
+#include "interleaved_tiles.glsl"
+
+// Values of kWay, ReduceWay of service/passes/lower_reduce.cc.
+const uint kSubgroups = 1u;
+const uint kTiles = 2u;
+
+const uint kAtOnce = 8u;  // Quads that an invocation has on their way.
+
+#if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+// Folds quads first, first + step, ... before `end` of slot 1, of which number k is `at` + k * `apart`: each
+// element of them for itself. `size`: end less the least `first` of all that share the work.
+#define FOLD_QUADS(operation, totals, at, apart, first, step, end, size, shift)                 \
+  for (uint turn_ = 0u; turn_ < (size); turn_ += kAtOnce * (step)) {                            \
+    uvec4 quads_[kAtOnce];                                                                      \
+    [[unroll]] for (uint i_ = 0u; i_ < kAtOnce; ++i_) {                                         \
+      const uint k_ = (first) + turn_ + i_ * (step);                                            \
+      const uint at_ = (at) + min(k_, (end) - 1u) * (apart);                                    \
+      if (turn_ + i_ * (step) < (size)) quads_[i_] = LOAD_QUAD(1, at_);                         \
+    }                                                                                           \
+    [[unroll]] for (uint i_ = 0u; i_ < kAtOnce; ++i_) {                                         \
+      if ((first) + turn_ + i_ * (step) < (end)) {                                              \
+        [[unroll]] for (uint j_ = 0u; j_ < 4u; ++j_) {                                          \
+          const VALUE x_ = Decode(uvec2(quads_[i_][j_], 0u), kType);                            \
+          totals[j_] = Combine(operation, totals[j_], Map(operation, x_, shift));               \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+  }
+
+VALUE FoldRowBySubgroup(uint operation, uint base, VALUE shift) {
+  const VALUE identity = Identity(operation);
+  VALUE totals[4] = VALUE[](identity, identity, identity, identity);
+  FOLD_QUADS(operation, totals, base >> 2, 1u, gl_SubgroupInvocationID, kSubgroupSize, P(1), P(1), shift)
+  VALUE total = Combine(operation, Combine(operation, totals[0], totals[1]),
+                        Combine(operation, totals[2], totals[3]));
+  for (uint step = 1u; step < kSubgroupSize; step *= 2u) {
+    total = Combine(operation, total, ValueOf(total, gl_SubgroupInvocationID ^ step));
+  }
+  return total;
+}
+
+void ComputeBySubgroups() {
+  SUBGROUP_STRIDE_LOOP(e, P(0)) {
+    const uint base = StridedOffsets(e, 1u, P(2)).x;
+    VALUE shift = VALUE(0);
+#if COMPUTE == COMPUTE_FLOAT
+    if (kOperation == kReduceLogSumExp) {
+      shift = FoldRowBySubgroup(kReduceMax, base, 0.0);
+      if (IsInfinite(shift)) shift = 0.0;
+    }
+#endif
+    const VALUE total = FoldRowBySubgroup(kOperation, base, shift);
+    if (gl_SubgroupInvocationID == 0u) {
+      STORE_WORD(2, e, Encode(Finish(total, 4u * P(1), shift), kResultType).x);
+    }
+  }
+}
+
+shared VALUE tile_totals[4u * kInvocationsOfGpus];
+
+// Results of tiles that have the same place along the axis follow each other.
+void ComputeTile(uint index) {
+  const Tile tile = TileAt(index);
+  const VALUE zero = VALUE(0);
+  const VALUE identity = Identity(kOperation);
+  VALUE totals[4] = VALUE[](identity, identity, identity, identity);
+  FOLD_QUADS(kOperation, totals, tile.base, tile.stride, tile.first + tile.own, kPartsOfTile, tile.end,
+             tile.end - tile.first, zero)
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) tile_totals[InTile(i, gl_LocalInvocationID.x)] = totals[i];
+  barrier();
+  // Of the four, the first of those who share it have an element each.
+  if (tile.own < 4u && tile.inside) {
+    VALUE total = tile_totals[InTile(tile.own, SharingFour(0u))];
+    [[unroll]] for (uint other = 1u; other < kPartsOfTile; ++other) {
+      total = Combine(kOperation, total, tile_totals[InTile(tile.own, SharingFour(other))]);
+    }
+    const uint to = tile.part * P(3) + 4u * tile.row + tile.own;
+    STORE_WORD(2, to, Encode(Finish(total, P(11), zero), kResultType).x);
+  }
+  barrier();
+}
+#else
+void ComputeBySubgroups() {}
+void ComputeTile(uint index) {}
+#endif
+#endif
+
 uvec2 ComputeElement(uint e) {
   bool together = kByWorkgroup != 0u;
   uint base = StridedOffsets(e, 1u, P(2)).x;
@@ -234,6 +327,16 @@ uvec2 ComputeElement(uint e) {
 }
 
 void main() {
+#if TENSOR_READS == READS_STORAGE
+  if (kWay == kTiles) {
+    WORKGROUP_STRIDE_LOOP(tile, P(0)) ComputeTile(tile);
+    return;
+  }
+  if (kWay == kSubgroups && FoldsBySubgroups()) {
+    ComputeBySubgroups();
+    return;
+  }
+#endif
   if (kQuads == kAcross) {
 #if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
     ComputeFours();

@@ -1,6 +1,7 @@
 #include "service/passes/lower_reduce.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/check.h"
@@ -212,6 +213,17 @@ ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, bool share
   return ReduceQuads::kNone;
 }
 
+// Values of specialisation constant 9 of reduce.comp.
+enum class ReduceWay : uint32_t { kPlain, kSubgroups, kTiles };
+
+// Whether a subgroup of a GPU takes a row of so many quads: where there are enough rows, that saves
+// workgroups meeting.
+bool TakesRowsBySubgroups(uint32_t rows, uint32_t quads) {
+  constexpr uint32_t kRowsMin = 1024;
+  constexpr uint32_t kQuadsMax = 256;  // Which invocations load at once.
+  return rows >= kRowsMin && quads <= kQuadsMax;
+}
+
 void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(reduction.source);
   const OperandDescriptor& result = builder.descriptor(result_value);
@@ -238,6 +250,9 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
                          static_cast<uint32_t>(quads),
                          fours.count,
                          fours.apart};
+  const bool by_subgroups = builder.wide() && shares_row && quads == ReduceQuads::kAlongRow &&
+                            TakesRowsBySubgroups(outputs, length);
+  if (by_subgroups) call.specialization.push_back(static_cast<uint32_t>(ReduceWay::kSubgroups));
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
                      static_cast<uint32_t>(reduction.reduced.size())};
@@ -246,6 +261,8 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   SetRows(call,
           quads == ReduceQuads::kAcross ? StoreQuads(result) / fours.count : StoreUnits(result),
           shares_row);
+  // A workgroup has several subgroups.
+  if (by_subgroups) SetRows(call, DivideRoundingUp(outputs, 4u), shares_row);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
 }
@@ -265,6 +282,65 @@ PartialOperations PartsOf(ReduceOperation operation) {
     default:  // Parts are equally long, so that means have one weight.
       return {operation, operation};
   }
+}
+
+// Of [outer, axis, inner], if all of `is_reduced` lie beside each other: the axis.
+std::optional<AxisView> ViewOfReduction(const Shape& shape, const std::vector<bool>& is_reduced) {
+  const auto first = std::find(is_reduced.begin(), is_reduced.end(), true);
+  const auto last = std::find(first, is_reduced.end(), false);
+  if (first == last || std::find(last, is_reduced.end(), true) != is_reduced.end()) {
+    return std::nullopt;
+  }
+  const std::span<const uint32_t> sizes(shape);
+  const size_t begin = first - is_reduced.begin();
+  const size_t end = last - is_reduced.begin();
+  const uint32_t inner = Product(sizes.subspan(end));
+  return AxisView{Product(sizes.first(begin)) * inner, Product(sizes.subspan(begin, end - begin)),
+                  inner};
+}
+
+// Adds the calls that go by tiles: one, or two where there are several tiles along the axis.
+Status AddReduceByTiles(ReduceOperation operation, const Node& node, const AxisView& view,
+                        LoweringBuilder& builder) {
+  const OperandDescriptor input = builder.descriptor(node.operands[0]);
+  const auto type = static_cast<uint32_t>(input.data_type());
+  const auto add_call = [&](ReduceOperation part, ValueId source, ValueId result,
+                            const AxisView& rows, const RowTiles& tiles) {
+    LoweredCall call;
+    call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
+    call.specialization = {static_cast<uint32_t>(part),
+                           type,
+                           /*by workgroup*/ 0,
+                           type,
+                           /*rank of the reduced dimensions*/ 1,
+                           static_cast<uint32_t>(ReduceQuads::kNone),
+                           /*fours*/ 1,
+                           /*apart*/ 1,
+                           static_cast<uint32_t>(ReduceWay::kTiles)};
+    call.buffers = {{source, false}, {result, true}};
+    call.parameters = tiles.Parameters(rows);
+    call.parameters.back() = view.axis;
+    call.workgroups = tiles.count;
+    call.cost = uint64_t{rows.rows} * rows.axis * 4;
+    builder.AddCall(std::move(call));
+  };
+  const RowTiles tiles = RowTiles::Choose(view, /*stretch_min=*/128);
+  if (tiles.along == 1) {
+    add_call(operation, node.operands[0], node.results[0], view, tiles);
+    return {};
+  }
+  const uint32_t shape[] = {tiles.along, view.rows};
+  ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(input.data_type(), shape));
+  const ValueId partial = builder.AddTemporary(std::move(descriptor));
+  // Tiles differ in length, so that their means have different weights.
+  const PartialOperations operations = operation == ReduceOperation::kMean
+                                           ? PartialOperations{ReduceOperation::kSum, operation}
+                                           : PartsOf(operation);
+  add_call(operations.part, node.operands[0], partial, view, tiles);
+  const AxisView of_parts = {view.rows, tiles.along, view.rows};
+  add_call(operations.whole, partial, node.results[0], of_parts,
+           RowTiles::Choose(of_parts, tiles.along));
+  return {};
 }
 
 // The longest run, of at most so many elements, in which the last reduced dimension is divided.
@@ -354,8 +430,16 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   std::vector<bool> is_reduced(input.rank(), !attributes.axes.has_value());
   for (uint32_t axis : attributes.axes.value_or(std::vector<uint32_t>())) is_reduced[axis] = true;
 
+  const ReduceOperation operation = ReduceOperationOf(node.kind);
+  const std::optional<AxisView> view = ViewOfReduction(input.shape(), is_reduced);
+  // Which takes two passes.
+  const bool has_shift = operation == ReduceOperation::kLogSumExp;
+  if (view && !has_shift && PerQuad(input.data_type()) == 4 &&
+      TakesRowTiles(*view, builder.wide())) {
+    return AddReduceByTiles(operation, node, *view, builder);
+  }
   std::vector<uint32_t> strides = PackedStrides(input.shape());
-  Reduction reduction{.operation = ReduceOperationOf(node.kind), .source = node.operands[0]};
+  Reduction reduction{.operation = operation, .source = node.operands[0]};
   for (uint32_t d = 0; d < input.rank(); ++d) {
     auto& dimensions = is_reduced[d] ? reduction.reduced : reduction.kept;
     dimensions.push_back({input.shape()[d], {strides[d]}});

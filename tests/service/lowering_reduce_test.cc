@@ -202,6 +202,47 @@ TEST(LowerReduce, EveryFloatOperation_MatchesReference) {
   }
 }
 
+// Tiles of interleaved rows on GPUs, which the rows or their lengths may leave in part empty: of a
+// whole axis, of parts of it, and of a whole axis by turns.
+TEST(LowerReduce, InterleavedRowsInParts_MatchReference) {
+  const std::pair<Shape, std::vector<uint32_t>> shapes[] = {
+      {{2, 40, 36}, {1}}, {{129, 68}, {0}}, {{2, 700, 12}, {1}}, {{2, 9, 40, 4}, {1, 2}}};
+  for (const auto& [shape, axes] : shapes) {
+    for (OperatorKind kind : kSumsOfAnySign) {
+      ExpectReduces(kind, RandomTensor(kFloat, shape, 51), axes);
+    }
+    HostTensor positive = RandomTensor(kFloat, shape, 52);
+    Values values = positive.Values();
+    for (long double& value : values) value = std::fabs(value) + 0.25L;
+    ExpectReduces(OperatorKind::kReduceLogSum, HostTensor::Create(kFloat, shape, values), axes);
+    for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+      for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin}) {
+        ExpectReduces(kind, RandomTensor(type, shape, 53), axes);
+      }
+    }
+    ExpectReduces(OperatorKind::kReduceProduct,
+                  HostTensor::Create(OperandDataType::kInt32, shape, {-1}), axes);
+    ExpectReduces(OperatorKind::kReduceSumSquare, RandomTensor(OperandDataType::kInt32, shape, 54),
+                  axes);
+  }
+  ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {1024, 150, 4}, 55), {{1}});
+}
+
+// So many rows that subgroups of GPUs take them.
+TEST(LowerReduce, ManyRows_MatchReference) {
+  for (uint32_t length : {256u, 260u, 1024u}) {
+    for (OperatorKind kind :
+         {OperatorKind::kReduceMean, OperatorKind::kReduceLogSumExp, OperatorKind::kReduceL2}) {
+      ExpectReduces(kind, RandomTensor(kFloat, {1025, length}, length), {{1}});
+    }
+    for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+      ExpectReduces(OperatorKind::kReduceMin, RandomTensor(type, {1025, length}, length), {{1}});
+    }
+  }
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {2, 256, 2, 256}, 56), {{1}});
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {4, 256, 2, 256}, 57), {{3}});
+}
+
 TEST(LowerReduce, AbsentAxes_ReduceAll) {
   ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {3, 4, 5}, 6), std::nullopt);
   ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {3, 4, 5}, 6), std::nullopt, true);
