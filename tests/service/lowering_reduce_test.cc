@@ -228,6 +228,35 @@ TEST(LowerReduce, InterleavedRowsInParts_MatchReference) {
   ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {1024, 150, 4}, 55), {{1}});
 }
 
+// NaN and infinities, wherever they are in rows that are interleaved, leave no trace in others.
+TEST(LowerReduce, NanAndInfinityInInterleavedRows_ComeThrough) {
+  constexpr uint32_t kRows = 8;
+  for (uint32_t place : {0u, 1u, 170u, 299u}) {
+    Values values(300 * kRows, 1);
+    values[place * kRows + 2] = kNan;
+    values[place * kRows + 5] = kInfinity;
+    values[place * kRows + 7] = -kInfinity;
+    const HostTensor input = HostTensor::Create(kFloat, {300, kRows}, values);
+    for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin,
+                              OperatorKind::kReduceSum, OperatorKind::kReduceMean}) {
+      const Values results =
+          RunOne(kind, {input}, webidl::ReduceAttributes{.axes = {{0}}}).Values();
+      for (uint32_t row = 0; row < kRows; ++row) {
+        const long double extreme = values[place * kRows + row];
+        const bool ignored = (kind == OperatorKind::kReduceMax && extreme < 1) ||
+                             (kind == OperatorKind::kReduceMin && extreme > 1);
+        const long double plain = kind == OperatorKind::kReduceSum ? 300 : 1;
+        if (std::isnan(extreme)) {
+          EXPECT_TRUE(std::isnan(results[row])) << webidl::OperatorName(kind);
+        } else {
+          EXPECT_EQ(results[row], extreme == 1 || ignored ? plain : extreme)
+              << webidl::OperatorName(kind) << " row " << row;
+        }
+      }
+    }
+  }
+}
+
 // So many rows that subgroups of GPUs take them.
 TEST(LowerReduce, ManyRows_MatchReference) {
   for (uint32_t length : {256u, 260u, 1024u}) {
