@@ -237,6 +237,7 @@ constexpr SyscallRule kMesaRules[] = {
 // off.
 constexpr SyscallRule kNvidiaRules[] = {
     AllowIf("ioctl", Masked(1, 0xff00, 'F' << 8), "the resource manager: all that the driver does"),
+    AllowIf("fcntl", Equals(1, F_GETFD), "the driver looks at a node that it has opened again"),
     AllowIoctl('m', 0, "the modeset node, where the driver asks what the GPU can do"),
     Allow("openat",
           "the driver opens its node again for each mapping; the empty root and Landlock "
