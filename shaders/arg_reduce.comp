@@ -8,7 +8,7 @@
 // taken at once, whose operands are 32-bit and lie in quads: of the axis, which is innermost, where a
 // workgroup shares it, else of the result; 6, on GPUs, another way to go, of 32-bit operands that lie in
 // quads, whose parameters are below. There several calls may divide an axis: all but the last write
-// candidates, {bits of the value, index}.
+// candidates, {key, index}.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -150,12 +150,33 @@ const uint kCombines = 3u;
 
 const uint kAtOnce = 8u;  // Quads that an invocation has on their way.
 
-// Of candidates that both have an index.
-Candidate BetterOf(Candidate a, Candidate b) {
-  const bool better = IsBetter(b.value, a.value) || (b.index < a.index && !IsBetter(a.value, b.value));
-  return Candidate(mix(a.value, b.value, better), mix(a.index, b.index, better));
+// Of an element's bits, a number that is greater where it beats others: drivers cannot take NaN in it for
+// anything that does not matter. Zeros of either sign are equals.
+uint KeyOf(uint bits) {
+#if COMPUTE == COMPUTE_FLOAT
+  if (IsNanBits(bits)) return 0xffffffffu;
+  const uint zero_or_bits = (bits << 1) == 0u ? 0u : bits;
+  const uint ordered = (zero_or_bits & 0x80000000u) != 0u ? ~zero_or_bits : zero_or_bits | 0x80000000u;
+#elif COMPUTE == COMPUTE_INT
+  const uint ordered = bits ^ 0x80000000u;
+#else
+  const uint ordered = bits;
+#endif
+  return kGreatest != 0u ? ordered : ~ordered;
 }
-WORKGROUP_FOLD(FoldBetterOf, Candidate, BetterOf)
+
+struct KeyAndIndex {
+  uint key;
+  uint index;
+};
+KeyAndIndex BetterOf(KeyAndIndex a, KeyAndIndex b) {
+  const bool better = b.key > a.key || (b.key == a.key && b.index < a.index);
+  return KeyAndIndex(better ? b.key : a.key, better ? b.index : a.index);
+}
+KeyAndIndex ValueOf(KeyAndIndex x, uint lane) {
+  return KeyAndIndex(ValueOf(x.key, lane), ValueOf(x.index, lane));
+}
+WORKGROUP_FOLD(FoldBetterOf, KeyAndIndex, BetterOf)
 
 // Invocations that share a unit of work.
 struct Team {
@@ -166,7 +187,7 @@ Team OwnTeam() {
   if (FoldsBySubgroups()) return Team(gl_SubgroupInvocationID, kSubgroupSize);
   return Team(gl_LocalInvocationID.x, gl_WorkGroupSize.x);
 }
-Candidate FoldTeam(Candidate best) {
+KeyAndIndex FoldTeam(KeyAndIndex best) {
   if (!FoldsBySubgroups()) return FoldBetterOf(best);
   for (uint step = 1u; step < kSubgroupSize; step *= 2u) {
     best = BetterOf(best, ValueOf(best, gl_SubgroupInvocationID ^ step));
@@ -180,20 +201,20 @@ Candidate FoldTeam(Candidate best) {
     WORKGROUP_STRIDE_LOOP(unit_, count) COMPUTE(unit_);          \
   }
 
-void StoreBest(uint to, Candidate best) {
+void StoreBest(uint to, KeyAndIndex best) {
   if (BitsLog2(kResultType) == 6u) {
     STORE_PAIR(2, to, uvec2(best.index, 0u));
   } else {
     STORE_WORD(2, to, best.index);
   }
 }
-void StoreCandidate(uint to, Candidate best) {
-  STORE_PAIR(2, to, uvec2(Encode(best.value, kOperandType).x, best.index));
+void StoreCandidate(uint to, KeyAndIndex best) {
+  STORE_PAIR(2, to, uvec2(best.key, best.index));
 }
 
 // The best of the elements beside each other that an invocation takes, and the quads, or rows, they are of.
 struct Bests {
-  VALUE values[4];
+  uint keys[4];
   uint places[4];
 };
 
@@ -213,10 +234,10 @@ struct Bests {
         const uint k_ = min((first) + turn_ + i_ * (step), (end) - 1u);                         \
         if (turn_ + i_ * (step) < (size)) {                                                     \
           [[unroll]] for (uint j_ = 0u; j_ < 4u; ++j_) {                                        \
-            const VALUE x_ = Decode(uvec2(quads_[i_][j_], 0u), kOperandType);                   \
-            const bool better_ = !any_ || IsBetter(x_, bests.values[j_]);                       \
-            bests.values[j_] = mix(bests.values[j_], x_, better_);                              \
-            bests.places[j_] = mix(bests.places[j_], k_, better_);                              \
+            const uint key_ = KeyOf(quads_[i_][j_]);                                            \
+            const bool better_ = !any_ || key_ > bests.keys[j_];                                \
+            bests.keys[j_] = better_ ? key_ : bests.keys[j_];                                   \
+            bests.places[j_] = better_ ? k_ : bests.places[j_];                                 \
           }                                                                                     \
           any_ = true;                                                                          \
         }                                                                                       \
@@ -232,11 +253,11 @@ void ComputeRun(uint run) {
   const uint first = (run - row * runs.x) * P(2);
   const uint end = min(first + P(2), P(1));
   const Team team = OwnTeam();
-  Bests bests = Bests(VALUE[](VALUE(0), VALUE(0), VALUE(0), VALUE(0)), uint[](0u, 0u, 0u, 0u));
+  Bests bests = Bests(uint[](0u, 0u, 0u, 0u), uint[](0u, 0u, 0u, 0u));
   TAKE_BEST(bests, row * P(1), 1u, first + team.lane, team.size, end, end - first)
-  Candidate best = Candidate(bests.values[0], 4u * bests.places[0]);
+  KeyAndIndex best = KeyAndIndex(bests.keys[0], 4u * bests.places[0]);
   [[unroll]] for (uint i = 1u; i < 4u; ++i) {
-    best = BetterOf(best, Candidate(bests.values[i], 4u * bests.places[i] + i));
+    best = BetterOf(best, KeyAndIndex(bests.keys[i], 4u * bests.places[i] + i));
   }
   best = FoldTeam(best);
   if (team.lane != 0u) return;
@@ -247,26 +268,26 @@ void ComputeRun(uint run) {
   }
 }
 
-shared VALUE tile_values[4u * kInvocationsOfGpus];
+shared uint tile_keys[4u * kInvocationsOfGpus];
 shared uint tile_indices[4u * kInvocationsOfGpus];
 
 // Candidates that have the same place along the axis follow each other.
 void ComputeTile(uint index) {
   const Tile tile = TileAt(index);
-  Bests bests = Bests(VALUE[](VALUE(0), VALUE(0), VALUE(0), VALUE(0)), uint[](0u, 0u, 0u, 0u));
+  Bests bests = Bests(uint[](0u, 0u, 0u, 0u), uint[](0u, 0u, 0u, 0u));
   TAKE_BEST(bests, tile.base, tile.stride, tile.first + tile.own, kPartsOfTile, tile.end,
             tile.end - tile.first)
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    tile_values[InTile(i, gl_LocalInvocationID.x)] = bests.values[i];
+    tile_keys[InTile(i, gl_LocalInvocationID.x)] = bests.keys[i];
     tile_indices[InTile(i, gl_LocalInvocationID.x)] = bests.places[i];
   }
   barrier();
   // Of the four, the first of those who share it have a row each.
   if (tile.own < 4u && tile.inside) {
-    Candidate best;
+    KeyAndIndex best;
     [[unroll]] for (uint other = 0u; other < kPartsOfTile; ++other) {
       const uint at = InTile(tile.own, SharingFour(other));
-      const Candidate candidate = Candidate(tile_values[at], tile_indices[at]);
+      const KeyAndIndex candidate = KeyAndIndex(tile_keys[at], tile_indices[at]);
       if (other == 0u) {
         best = candidate;
       } else {
@@ -289,11 +310,11 @@ void Combine(uint e) {
   const Team team = OwnTeam();
   const uint at = e * P(2);
   const uvec2 own = LOAD_PAIR(1, at + min(team.lane, P(1) - 1u) * P(3));
-  Candidate best = Candidate(Decode(own, kOperandType), own.y);
+  KeyAndIndex best = KeyAndIndex(own.x, own.y);
 #define TAKE_CANDIDATE(k)                                                          \
   {                                                                                \
     const uvec2 pair = LOAD_PAIR(1, at + (k) * P(3));                              \
-    best = BetterOf(best, Candidate(Decode(pair, kOperandType), pair.y));          \
+    best = BetterOf(best, KeyAndIndex(pair.x, pair.y));                            \
   }
   FOURS_LOOP(team.lane + team.size, P(1), team.size, TAKE_CANDIDATE)
 #undef TAKE_CANDIDATE
