@@ -70,6 +70,22 @@ Result<bool> HasExtension(VkPhysicalDevice physical, const char* name) {
                      });
 }
 
+// That of most GPUs, or the next that there is; 0 where pipelines cannot ask for whole subgroups of
+// one size, and on llvmpipe, which has one anyway.
+uint32_t SubgroupSizeToAskFor(const FeatureChain& features,
+                              const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT& subgroups) {
+  constexpr uint32_t kUsualSize = 32;
+  const bool can_ask = !features.cores && features.subgroup_sizes.subgroupSizeControl == VK_TRUE &&
+                       features.subgroup_sizes.computeFullSubgroups == VK_TRUE &&
+                       (subgroups.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  if (!can_ask) return 0;
+  const uint32_t size =
+      std::clamp(kUsualSize, subgroups.minSubgroupSize, subgroups.maxSubgroupSize);
+  const bool fits =
+      kGpuLocalSize % size == 0 && kGpuLocalSize / size <= subgroups.maxComputeWorkgroupSubgroups;
+  return fits ? size : 0;
+}
+
 // A family for compute, if possible not the one that also draws: a compositor uses that.
 bool FindQueueFamily(VkPhysicalDevice physical, uint32_t& family) {
   uint32_t count = 0;
@@ -105,9 +121,9 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT};
   VkPhysicalDeviceVulkan12Properties properties12{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES};
-  ASSIGN_OR_RETURN(const bool tells_subgroups,
+  ASSIGN_OR_RETURN(adapter.has_subgroup_sizes,
                    HasExtension(physical, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME));
-  if (tells_subgroups) properties12.pNext = &subgroups;
+  if (adapter.has_subgroup_sizes) properties12.pNext = &subgroups;
   VkPhysicalDeviceVulkan11Properties properties11{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, &properties12};
   VkPhysicalDeviceProperties2 properties2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
@@ -120,7 +136,8 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
   ASSIGN_OR_RETURN(adapter.has_robustness2,
                    HasExtension(physical, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME));
   FeatureChain present;
-  vkGetPhysicalDeviceFeatures2(physical, present.Link(adapter.has_robustness2));
+  vkGetPhysicalDeviceFeatures2(physical,
+                               present.Link(adapter.has_robustness2, adapter.has_subgroup_sizes));
   const bool is_llvmpipe = properties12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
   present.cores = is_llvmpipe;
   // llvmpipe keeps both as it is.
@@ -133,10 +150,13 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
       (properties11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
       (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   ASSIGN_OR_RETURN(adapter.features, ChooseFeatures(present, options.disabled_features));
-  const bool is_one_size = is_llvmpipe || (subgroups.minSubgroupSize == properties11.subgroupSize &&
-                                           subgroups.maxSubgroupSize == properties11.subgroupSize);
-  adapter.profile = MakeProfile(properties2.properties, is_one_size ? properties11.subgroupSize : 0,
+  const uint32_t size = SubgroupSizeToAskFor(adapter.features, subgroups);
+  adapter.profile = MakeProfile(properties2.properties,
+                                size != 0     ? size
+                                : is_llvmpipe ? properties11.subgroupSize
+                                              : 0,
                                 adapter.features);
+  adapter.profile.requires_subgroup_size = size != 0;
   adapter.profile.float_controls = {.keeps_subnormals = adapter.features.subnormals == VK_TRUE,
                                     .keeps_specials = adapter.features.float_specials == VK_TRUE};
   if (adapter.profile.unified_memory) adapter.free_memory = options.free_memory;

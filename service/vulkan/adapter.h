@@ -29,6 +29,8 @@ struct DeviceProfile {
   // Invocations of every subgroup, where no kernel has others; else 0. A specialisation constant of
   // every shader, because llvmpipe does not know early enough that its own is one.
   uint32_t subgroup_size = 0;
+  // Whether pipelines have to ask for them.
+  bool requires_subgroup_size = false;
   uint32_t workgroups_max = 0;  // Of a call that is given in invocations.
   // Workgroups are added beyond workgroups_max where an invocation would get more KernelCall::cost.
   uint64_t invocation_cost_max = 0;
@@ -42,6 +44,7 @@ struct Adapter {
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   FeatureChain features;  // Those to enable.
   bool has_robustness2 = false;
+  bool has_subgroup_sizes = false;
   uint32_t queue_family = 0;
   VkPhysicalDeviceLimits limits{};
   uint64_t buffer_bytes_max = 0;  // Of one allocation.

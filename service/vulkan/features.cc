@@ -21,6 +21,10 @@ constexpr FeatureRow kFeatures[] = {
      FEATURE(core.features.robustBufferAccess)},
     {"robustBufferAccess2", "the same, exact to the byte", false,
      FEATURE(robustness2.robustBufferAccess2)},
+    {"subgroupSizeControl", "subgroups of a size that kernels know", false,
+     FEATURE(subgroup_sizes.subgroupSizeControl)},
+    {"computeFullSubgroups", "the same, none of them in part", false,
+     FEATURE(subgroup_sizes.computeFullSubgroups)},
     {"fp16", "float16 arithmetic; emulated through float32 without", false,
      FEATURE(vulkan12.shaderFloat16)},
     {"int16", "16-bit arithmetic", false, FEATURE(core.features.shaderInt16)},
@@ -40,7 +44,8 @@ FeatureChain::FeatureChain()
     : core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
       vulkan11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES},
       vulkan12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES},
-      robustness2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT} {}
+      robustness2{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT},
+      subgroup_sizes{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT} {}
 
 FeatureChain::FeatureChain(const FeatureChain& other) { *this = other; }
 
@@ -49,20 +54,29 @@ FeatureChain& FeatureChain::operator=(const FeatureChain& other) {
   vulkan11 = other.vulkan11;
   vulkan12 = other.vulkan12;
   robustness2 = other.robustness2;
+  subgroup_sizes = other.subgroup_sizes;
   cores = other.cores;
   subnormals = other.subnormals;
   float_specials = other.float_specials;
   subgroup_shuffle = other.subgroup_shuffle;
   // A copy must not point into what it was copied from.
-  core.pNext = vulkan11.pNext = vulkan12.pNext = robustness2.pNext = nullptr;
+  core.pNext = vulkan11.pNext = vulkan12.pNext = robustness2.pNext = subgroup_sizes.pNext = nullptr;
   return *this;
 }
 
-VkPhysicalDeviceFeatures2* FeatureChain::Link(bool with_robustness2) {
+VkPhysicalDeviceFeatures2* FeatureChain::Link(bool with_robustness2, bool with_subgroup_sizes) {
   core.pNext = &vulkan11;
   vulkan11.pNext = &vulkan12;
-  vulkan12.pNext = with_robustness2 ? &robustness2 : nullptr;
-  robustness2.pNext = nullptr;
+  void* last = nullptr;
+  if (with_robustness2) {
+    robustness2.pNext = last;
+    last = &robustness2;
+  }
+  if (with_subgroup_sizes) {
+    subgroup_sizes.pNext = last;
+    last = &subgroup_sizes;
+  }
+  vulkan12.pNext = last;
   return &core;
 }
 

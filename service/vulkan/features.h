@@ -18,13 +18,15 @@ struct FeatureChain {
   FeatureChain(const FeatureChain& other);
   FeatureChain& operator=(const FeatureChain& other);
 
-  // The head of the chain. Only devices of VK_EXT_robustness2 may be asked with it.
-  VkPhysicalDeviceFeatures2* Link(bool with_robustness2);
+  // The head of the chain. Only devices of VK_EXT_robustness2, and of VK_EXT_subgroup_size_control,
+  // may be asked with them.
+  VkPhysicalDeviceFeatures2* Link(bool with_robustness2, bool with_subgroup_sizes);
 
   VkPhysicalDeviceFeatures2 core;
   VkPhysicalDeviceVulkan11Features vulkan11;
   VkPhysicalDeviceVulkan12Features vulkan12;
   VkPhysicalDeviceRobustness2FeaturesEXT robustness2;
+  VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroup_sizes;
   // Not Vulkan's: whether the driver is llvmpipe, which runs kernels on a processor's cores and
   // reads quads of texel buffers faster than of storage buffers.
   VkBool32 cores = VK_FALSE;

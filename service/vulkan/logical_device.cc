@@ -1,6 +1,7 @@
 #include "service/vulkan/logical_device.h"
 
 #include <utility>
+#include <vector>
 
 #include "service/vulkan/vk_try.h"
 
@@ -18,13 +19,15 @@ Result<std::unique_ptr<LogicalDevice>> LogicalDevice::Create(std::shared_ptr<Ins
   queue.queueFamilyIndex = own.queue_family;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
-  const char* extension = VK_EXT_ROBUSTNESS_2_EXTENSION_NAME;
+  std::vector<const char*> extensions;
+  if (own.has_robustness2) extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
+  if (own.has_subgroup_sizes) extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-  info.pNext = own.features.Link(own.has_robustness2);
+  info.pNext = own.features.Link(own.has_robustness2, own.has_subgroup_sizes);
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  info.enabledExtensionCount = own.has_robustness2 ? 1 : 0;
-  info.ppEnabledExtensionNames = &extension;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   VK_TRY(nullptr, vkCreateDevice(own.physical, &info, nullptr, &device->device_));
   vkGetDeviceQueue(device->device_, own.queue_family, 0, &device->queue_);
   return device;

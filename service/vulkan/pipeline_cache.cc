@@ -201,6 +201,13 @@ Result<std::shared_ptr<Pipeline>> PipelineCache::Create(const PipelineKey& key) 
   info.stage.module = module.get();
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &specialization;
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroups{
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT};
+  if (device_.profile().requires_subgroup_size) {
+    subgroups.requiredSubgroupSize = device_.profile().subgroup_size;
+    info.stage.pNext = &subgroups;
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
+  }
   ASSIGN_OR_RETURN(const KernelSetLayout* layout, layouts_.Get(key.shader));
   info.layout = layout->pipeline();
   auto pipeline = std::make_shared<Pipeline>(Pipeline{UniquePipeline(device_.get()), layout});
