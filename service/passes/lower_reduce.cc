@@ -190,7 +190,8 @@ uint64_t ReducedMax(std::span<const StridedDimension> reduced) {
 // Values of specialisation constant 6 of reduce.comp.
 enum class ReduceQuads : uint32_t { kNone, kAlongRow, kAcross };
 
-ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, bool shares_row) {
+ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, OperandDataType result_type,
+                    bool shares_row) {
   constexpr uint32_t kPerQuad = 4;
   if (PerQuad(type) != kPerQuad) return ReduceQuads::kNone;
   auto aligned = [](std::span<const StridedDimension> dimensions) {
@@ -206,8 +207,8 @@ ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, bool share
   if (reduced.size() == 1 && contiguous(reduced[0]) && aligned(kept)) {
     return ReduceQuads::kAlongRow;
   }
-  if (!shares_row && contiguous(kept.back()) && aligned(kept.first(kept.size() - 1)) &&
-      aligned(reduced)) {
+  if (!shares_row && PerQuad(result_type) == kPerQuad && contiguous(kept.back()) &&
+      aligned(kept.first(kept.size() - 1)) && aligned(reduced)) {
     return ReduceQuads::kAcross;
   }
   return ReduceQuads::kNone;
@@ -236,7 +237,7 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
       SharesRow(length, outputs, reduction.reduced.back().strides[0], builder.wide());
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
-  const ReduceQuads quads = QuadsOf(reduction, input.data_type(), shares_row);
+  const ReduceQuads quads = QuadsOf(reduction, input.data_type(), result.data_type(), shares_row);
   if (quads == ReduceQuads::kAlongRow) length /= 4;
   const FoursOfRows fours =
       quads == ReduceQuads::kAcross
@@ -251,6 +252,7 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
                          fours.count,
                          fours.apart};
   const bool by_subgroups = builder.wide() && shares_row && quads == ReduceQuads::kAlongRow &&
+                            PerQuad(result.data_type()) == 4 &&
                             TakesRowsBySubgroups(outputs, length);
   if (by_subgroups) call.specialization.push_back(static_cast<uint32_t>(ReduceWay::kSubgroups));
   call.buffers = {{reduction.source, false}, {result_value, true}};

@@ -204,7 +204,17 @@ TEST(LowerReduce, EveryFloatOperation_MatchesReference) {
 
 // Tiles of interleaved rows on GPUs, which the rows or their lengths may leave in part empty: of a
 // whole axis, of parts of it, and of a whole axis by turns.
+// Whose parts are float32.
+TEST(LowerReduce, HalvesOfInterleavedRowsInParts_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
+  for (OperatorKind kind : {OperatorKind::kReduceSum, OperatorKind::kReduceMax}) {
+    ExpectReduces(kind, RandomTensor(kHalf, {256, 1024}, 56), {{0}});
+    ExpectReduces(kind, RandomTensor(kHalf, {2, 512, 600}, 57), {{1}});
+  }
+}
+
 TEST(LowerReduce, InterleavedRowsInParts_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   const std::pair<Shape, std::vector<uint32_t>> shapes[] = {
       {{2, 40, 36}, {1}}, {{129, 68}, {0}}, {{2, 700, 12}, {1}}, {{2, 9, 40, 4}, {1, 2}}};
   for (const auto& [shape, axes] : shapes) {
@@ -230,6 +240,7 @@ TEST(LowerReduce, InterleavedRowsInParts_MatchReference) {
 
 // NaN and infinities, wherever they are in rows that are interleaved, leave no trace in others.
 TEST(LowerReduce, NanAndInfinityInInterleavedRows_ComeThrough) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   constexpr uint32_t kRows = 8;
   for (uint32_t place : {0u, 1u, 170u, 299u}) {
     Values values(300 * kRows, 1);
@@ -260,6 +271,7 @@ TEST(LowerReduce, NanAndInfinityInInterleavedRows_ComeThrough) {
 
 // So many rows that subgroups of GPUs take them.
 TEST(LowerReduce, ManyRows_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (uint32_t length : {256u, 260u, 1024u}) {
     for (OperatorKind kind :
          {OperatorKind::kReduceMean, OperatorKind::kReduceLogSumExp, OperatorKind::kReduceL2}) {
@@ -489,6 +501,7 @@ TEST(LowerArgReduce, RowsOfQuads_MatchReference) {
 // So long that GPUs divide them: rows in one piece, and rows that are interleaved, of which a tile
 // may have more or fewer than it takes. Few values, so that there are ties between the parts.
 TEST(LowerArgReduce, AxesInParts_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   std::mt19937 random(28);
   const std::pair<Shape, uint32_t> shapes[] = {{{3, 4100}, 1},    {{40000}, 0},    {{20, 1024}, 1},
                                                {{2, 40, 36}, 1},  {{1000, 32}, 0}, {{3, 257, 4}, 1},
@@ -514,6 +527,7 @@ TEST(LowerArgReduce, AxesInParts_MatchReference) {
 }
 
 TEST(LowerArgReduce, ZerosOfEitherSign_AreEquals) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (const auto& [shape, axis] :
        std::initializer_list<std::pair<Shape, uint32_t>>{{{3, 4100}, 1}, {{1000, 32}, 0}}) {
     Values values(CountOf(shape), 0);
@@ -527,6 +541,7 @@ TEST(LowerArgReduce, ZerosOfEitherSign_AreEquals) {
 
 // So many rows that a tile goes along all of the axis, by turns.
 TEST(LowerArgReduce, LongTiles_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {1024, 150, 4}, 29), 1);
 }
 
@@ -663,6 +678,7 @@ TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
 // So many elements of rows that are interleaved that GPUs divide them between tiles, which the rows
 // or their lengths may leave in part empty.
 TEST(LowerCumulativeSum, InterleavedRowsInParts_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   const std::pair<Shape, uint32_t> shapes[] = {
       {{2, 40, 36}, 1}, {{300, 32}, 0}, {{3, 129, 4}, 1}, {{2, 2100, 12}, 1}, {{256, 68}, 0}};
   for (const auto& [shape, axis] : shapes) {
@@ -676,6 +692,7 @@ TEST(LowerCumulativeSum, InterleavedRowsInParts_MatchReference) {
 
 // So many rows that a tile goes along all of the axis, by turns.
 TEST(LowerCumulativeSum, LongTiles_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   const HostTensor input = RandomTensor(kFloat, {1024, 150, 4}, 45);
   ExpectCumulativeSum(input, 1, false, true);
   ExpectCumulativeSum(input, 1, true, false);
@@ -770,6 +787,7 @@ TEST(LowerSoftmax, LongInterleavedRows_MatchReference) {
 // Tiles of interleaved rows, which the rows or their lengths may leave in part empty: of a whole
 // axis, of parts of it, and of a whole axis by turns.
 TEST(LowerSoftmax, InterleavedRowsInParts_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (OperandDataType type : {kFloat, kHalf}) {
     ExpectSoftmax(RandomTensor(type, {2, 40, 36}, 46), 1);
     ExpectSoftmax(RandomTensor(type, {128, 4}, 47), 0);
@@ -781,6 +799,7 @@ TEST(LowerSoftmax, InterleavedRowsInParts_MatchReference) {
 
 // So many rows that subgroups of GPUs take them, short enough for any and too long for small ones.
 TEST(LowerSoftmax, ManyRows_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (OperandDataType type : {kFloat, kHalf}) {
     for (uint32_t length : {36u, 252u, 256u, 260u, 1024u}) {
       ExpectSoftmax(RandomTensor(type, {1025, length}, length), 1);
