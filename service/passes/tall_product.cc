@@ -74,23 +74,42 @@ bool IsInPanels(ValueId value, const LoweringBuilder& builder) {
   return builder.graph().values[value].panels_of != nullptr;
 }
 
+uint64_t CountTiles(const Product& product, uint32_t rows, uint32_t columns) {
+  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, rows) *
+         DivideRoundingUp(product.columns, columns);
+}
+// Where workgroups are smallest.
+uint64_t CountTiles(const Product& product) {
+  return CountTiles(product, kPanelWidth, kTileColumns);
+}
+
+// Whether invocations of GPUs have two fours of rows (shaders/shared_tile.glsl): two spare loads,
+// where there are tiles enough to keep a large GPU busy.
+constexpr uint64_t kWideTilesMin = 256;
+bool HasManyTiles(const Product& product) {
+  return CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns) >= kWideTilesMin / 4 * 3;
+}
+
 // Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
-// faster, single ones several times. GPUs load what lies in fours as it is.
+// faster, single ones several times. GPUs load what lies in fours as it is, but for many tiles,
+// which would turn it over time and again.
 bool PacksB(const Product& product, bool wide) {
   constexpr uint32_t kRowsMin = 512;
   constexpr uint32_t kRowsMinByOne = 64;
   if (product.image || !PanelsFit(product, 1)) return false;
-  const bool by_one = ChooseLoadOfB(product) == LoadPattern::kOne;
-  if (wide && !by_one) return false;
-  return product.rows >= (by_one ? kRowsMinByOne : kRowsMin);
+  const LoadPattern loads = ChooseLoadOfB(product);
+  if (loads == LoadPattern::kOne) return product.rows >= kRowsMinByOne;
+  if (wide) return loads == LoadPattern::kFourAlongK && HasManyTiles(product);
+  return product.rows >= kRowsMin;
 }
 
-// Whether a loads as it is: of what GPUs do, four steps of a row at a time.
-bool LoadsAAsItIs(const Product& product, const LoweringBuilder& builder) {
-  return builder.wide() && !IsInPanels(product.a, builder) &&
-         builder.descriptor(product.a).data_type() ==
-             builder.descriptor(product.result).data_type() &&
-         ChooseLoadOfA(product) == LoadPattern::kFourAlongK;
+// How a loads, of what is not in panels yet: GPUs load four steps of a row at a time as they lie.
+LoadPattern LoadsOfA(const Product& product, const LoweringBuilder& builder) {
+  const bool as_it_is =
+      builder.wide() && !IsInPanels(product.a, builder) && !HasManyTiles(product) &&
+      builder.descriptor(product.a).data_type() == builder.descriptor(product.result).data_type() &&
+      ChooseLoadOfA(product) == LoadPattern::kFourAlongK;
+  return as_it_is ? LoadPattern::kFourAlongK : LoadPattern::kPanels;
 }
 
 // Distances in the panels take the place of those in the operand.
@@ -114,22 +133,10 @@ Status Pack(Product& product, size_t operand, LoweringBuilder& builder) {
   return {};
 }
 
-uint64_t CountTiles(const Product& product, uint32_t rows, uint32_t columns) {
-  return uint64_t{CountMatrices(product)} * DivideRoundingUp(product.rows, rows) *
-         DivideRoundingUp(product.columns, columns);
-}
-// Where workgroups are smallest.
-uint64_t CountTiles(const Product& product) {
-  return CountTiles(product, kPanelWidth, kTileColumns);
-}
-
-// Tiles that keep a large GPU busy.
-constexpr uint64_t kWideTilesMin = 256;
-
 // How shaders/shared_tile.glsl divides a product.
 struct SharedTiling {
-  uint32_t fours_of_rows = 2;  // Of an invocation: two spare loads, where there are tiles enough.
-  uint32_t parts = 1;          // Of the steps, where there are too few even so.
+  uint32_t fours_of_rows = 2;  // Of an invocation.
+  uint32_t parts = 1;          // Of the steps, where there are too few tiles.
   uint32_t steps = 0;          // Of a part.
   uint64_t tiles = 0;          // Of all parts.
 };
@@ -139,7 +146,7 @@ SharedTiling ChooseTiling(const Product& product, bool can_divide) {
   constexpr uint32_t kPartsMax = 16;
   SharedTiling tiling{.steps = product.depth};
   tiling.tiles = CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns);
-  if (tiling.tiles >= kWideTilesMin / 4 * 3) return tiling;
+  if (HasManyTiles(product)) return tiling;
   tiling.fours_of_rows = 1;
   tiling.tiles = CountTiles(product, kSharedTileRows, kSharedTileColumns);
   // Combining costs a call, so that a few tiles less are as good.
@@ -215,7 +222,7 @@ uint32_t StepsOf(const Product& product, LoadPattern b_loads, const LoweringBuil
 }
 
 // a, where it does not load as it is, and b where it loads so, are panels.
-LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
+LoweredCall MakeTallCall(const Product& product, LoadPattern a_loads, LoadPattern b_loads,
                          const LoweringBuilder& builder) {
   const OperandDataType type = builder.descriptor(product.result).data_type();
   const bool has_rest = b_loads != LoadPattern::kPanels && product.depth % kBlock != 0;
@@ -244,7 +251,7 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern b_loads,
       product.rows,
       product.columns,
       StepsOf(product, b_loads, builder),
-      LoadsAAsItIs(product, builder) ? product.a_strides.row : PanelElements(product),
+      a_loads == LoadPattern::kFourAlongK ? product.a_strides.row : PanelElements(product),
       PanelElements(product),
       b_loads == LoadPattern::kPanels ? kPanelWidth : product.b_strides.row,
       product.b_strides.column,
@@ -308,18 +315,17 @@ Status AddDividedCalls(LoweredCall call, const Product& product,
 }
 
 // As MakeTallCall's operands are.
-Status AddTallCalls(Product product, LoadPattern b_loads, LoweringBuilder& builder) {
+Status AddTallCalls(Product product, LoadPattern a_loads, LoadPattern b_loads,
+                    LoweringBuilder& builder) {
   if (!builder.wide()) {
-    builder.AddCall(MakeTallCall(product, b_loads, builder));
+    builder.AddCall(MakeTallCall(product, a_loads, b_loads, builder));
     return {};
   }
   const SharedTiling tiling = ChooseTiling(product, FillsResult(product, builder));
   const bool is_divided = tiling.parts > 1;
   std::optional<Activation> activation;
   if (is_divided) activation = std::exchange(product.activation, std::nullopt);
-  LoweredCall call = MakeTallCall(product, b_loads, builder);
-  const LoadPattern a_loads =
-      LoadsAAsItIs(product, builder) ? LoadPattern::kFourAlongK : LoadPattern::kPanels;
+  LoweredCall call = MakeTallCall(product, a_loads, b_loads, builder);
   call.specialization.insert(call.specialization.end(),
                              {tiling.fours_of_rows, is_divided, static_cast<uint32_t>(a_loads)});
   call.workgroups = tiling.tiles;
@@ -424,11 +430,12 @@ bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder) {
 Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,
                        LoweringBuilder& builder) {
   Product part = product;
-  if (!LoadsAAsItIs(product, builder)) TRY(Pack(part, 0, builder));
+  const LoadPattern a_loads = LoadsOfA(product, builder);
+  if (a_loads == LoadPattern::kPanels) TRY(Pack(part, 0, builder));
   while (part.first_column < product.columns) {
     part.columns = std::min(ColumnsOfPart(product), product.columns - part.first_column);
     ASSIGN_OR_RETURN(part.b, AddBlockPanels(product, part, scale, zero_point, builder));
-    TRY(AddTallCalls(part, LoadPattern::kPanels, builder));
+    TRY(AddTallCalls(part, a_loads, LoadPattern::kPanels, builder));
     part.first_column += part.columns;
   }
   return {};
@@ -437,12 +444,13 @@ Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);
-  if (!LoadsAAsItIs(product, builder)) TRY(Pack(packed, 0, builder));
+  const LoadPattern a_loads = LoadsOfA(product, builder);
+  if (a_loads == LoadPattern::kPanels) TRY(Pack(packed, 0, builder));
   if (IsInPanels(product.b, builder) || PacksB(product, builder.wide())) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }
-  return AddTallCalls(std::move(packed), b_loads, builder);
+  return AddTallCalls(std::move(packed), a_loads, b_loads, builder);
 }
 
 }  // namespace webnnd::service

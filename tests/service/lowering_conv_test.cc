@@ -314,7 +314,10 @@ TEST(LowerConvTranspose2d, ManyHalves_MatchReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     ConvTranspose2dAttributes attributes{
         .padding = List{1, 1, 1, 0}, .strides = List{2, 2}, .input_layout = layout};
-    ExpectConvolves(attributes, kHalf, {1, 32, 17, 18}, {33, 32, 4, 4}, true, 1);
+    for (uint32_t filters = 0; filters < 3; ++filters) {
+      attributes.filter_layout = static_cast<ConvTranspose2dFilterOperandLayout>(filters);
+      ExpectConvolves(attributes, kHalf, {1, 32, 17, 18}, {33, 32, 4, 4}, true, 1);
+    }
     // Not deep enough for a product of float16 with float32 sums.
     ExpectConvolves(attributes, kHalf, {1, 8, 9, 10}, {12, 8, 4, 4}, true, 2);
   }
