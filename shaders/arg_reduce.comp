@@ -141,7 +141,7 @@ uvec2 ComputeRow(uint row) {
 #if TENSOR_READS == READS_STORAGE
 #include "interleaved_tiles.glsl"
 
-// Values of kWay, Way of service/passes/lower_reduce.cc: a subgroup, or a workgroup where it does not know
+// Values of kWay, ArgReduceWay of service/passes/lower_reduce.cc: a subgroup, or a workgroup where it does not know
 // its subgroups, takes the runs of rows that lie in one piece, or combines candidates; a workgroup takes
 // tiles of rows that are interleaved (interleaved_tiles.glsl).
 const uint kRuns = 1u;

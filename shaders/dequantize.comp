@@ -1,8 +1,9 @@
 // (operand - zero point) * scale, in blocks (blocks.glsl).
 //
 // Specialisation constant 5: of how many elements an invocation computes all, from one load of scale
-// and zero point: 8, or as many as a quad of the operand has, 16 or 32. As many from each multiple of
-// it on must lie in one block of a narrow type. 0: it computes one.
+// and zero point: 8, or as many as a quad of the operand has, 16 or 32; on GPUs those of a quad of the
+// result, 4 or 8. As many from each multiple of it on must lie in one block of a narrow type. 0: it
+// computes one.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,6 +1,6 @@
 // The product of matmul.comp for many rows: result[m, n] = activation(alpha * sum over k of a[m, k] *
 // b[k, n] + beta * c[m, n] + residual[m, n]), for each matrix of a batch. Slots: 1 a in panels
-// (pack_panels.comp), 2 b, 3 the result, 4 c, 5 the residual, which lies as the result does (a again
+// (pack_panels.comp; on GPUs also as it lies), 2 b, 3 the result, 4 c, 5 the residual, which lies as the result does (a again
 // where there is none). Sums are float32.
 //
 // With -DSTEPS=4u a loop's turn is four steps, not kBlock: a product of few steps spends less on what

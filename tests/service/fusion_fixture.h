@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/device_options.h"
 #include "tests/support/kernel_runner.h"
 #include "tests/support/service_fixture.h"
 
@@ -164,7 +163,7 @@ class Fusion : public ServiceTest {
 
   // Of a graph whose products GPUs divide, and llvmpipe's cores pack, otherwise.
   static uint32_t KernelsOfCoresOrGpus(uint32_t of_cores, uint32_t of_gpus) {
-    return TestsGpuKernels() ? of_gpus : of_cores;
+    return TestDevice()->wide() ? of_gpus : of_cores;
   }
 
   // Runs the graph as it stands and fused: as many kernels as said, and the same results.

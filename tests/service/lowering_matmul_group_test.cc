@@ -283,6 +283,7 @@ TEST(LowerMatmulGroup, GatedProductsWithBlocks_MatchReference) {
 // Where GPUs have an invocation compute one row, two or four, in several turns of which the last
 // one is not full.
 TEST(LowerMatmulGroup, BlocksOfManyTurns_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   Sample sample(5);
   const auto expect = [&](const Case& test) {
     if (sample.Takes()) Expect(test);
@@ -320,6 +321,7 @@ TEST(LowerMatmulGroup, BlocksOfManyTurns_MatchReference) {
 
 // More rows of weights than one for each subgroup of a GPU.
 TEST(LowerMatmulGroup, ManyColumns_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (uint32_t columns : {4097u, 8195u}) {
     for (OperandDataType type : {kFloat, kHalf}) {
       Expect({.type = type, .depth = 40, .columns = {columns, columns}, .gated = true});

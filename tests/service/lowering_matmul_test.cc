@@ -150,6 +150,7 @@ TEST(LowerMatmul, LongRows_MatchReference) {
 // GPUs divide the depth of one row between invocations: by blocks, and steps that are left; more of
 // them where there are few columns.
 TEST(LowerMatmul, OneRowOfManySteps_MatchesReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (OperandDataType type : {kFloat, kHalf}) {
     for (uint32_t depth : {32u, 61u, 520u, 2049u}) {
       for (uint32_t columns : {1u, 4u, 37u, 64u}) {
@@ -344,6 +345,7 @@ TEST(LowerGemm, RowsThatShareB_MatchReference) {
 
 // So many that invocations of GPUs have more rows each.
 TEST(LowerGemm, ManyTiles_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   ExpectGemm(kFloat, {1029, 37, 774, {}, Shape{1029, 1}});
   ExpectGemm(kFloat, {772, 36, 1028, {.b_transpose = true}, Shape{1028}});
   if (IsThorough()) ExpectGemm(kHalf, {1030, 45, 780, {.a_transpose = true}, {}});
@@ -351,6 +353,7 @@ TEST(LowerGemm, ManyTiles_MatchReference) {
 
 // GPUs divide long sums of few elements.
 TEST(LowerGemm, FewRowsOfManySteps_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   ExpectGemm(kFloat, {8, 580, 300, {.b_transpose = true}, Shape{300}});
   ExpectGemm(kFloat, {5, 1001, 301, {.alpha = 0.5, .beta = -2}, Shape{5, 301}});
   ExpectGemm(kHalf, {33, 648, 131, {.b_transpose = true}, Shape{131}});

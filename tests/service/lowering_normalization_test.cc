@@ -143,6 +143,7 @@ TEST(LowerLayerNormalization, RowsInOnePiece_MatchReference) {
 // rows that just fit into a workgroup's registers; and longer ones, which are divided, the last
 // part being shorter.
 TEST(LowerLayerNormalization, RowsInRegisters_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (OperandDataType type : {kFloat, kHalf}) {
     for (uint32_t length : {36u, 256u, 260u}) {
       ExpectLayerNormalization(RandomTensor(type, {1025, length}, length), {{1}}, true, true);
@@ -243,6 +244,7 @@ TEST(LowerInstanceNormalization, BothLayouts_MatchReference) {
 }
 
 TEST(LowerInstanceNormalization, LargeImages_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (OperandDataType type : {kFloat, kHalf}) {
     const HostTensor input = RandomTensor(type, {2, 3, 90, 60}, 32);
     const HostTensor scale = RandomTensor(type, {3}, 33);

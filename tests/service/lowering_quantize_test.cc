@@ -128,6 +128,7 @@ TEST(LowerDequantizeLinear, BlocksOfManyElements_MatchReference) {
 
 // As many quads as some workgroups take at once, and a few more.
 TEST(LowerDequantizeLinear, ManyQuads_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (const Range& range : {kRanges[0], kRanges[1], kRanges[2], kRanges[3]}) {
     for (OperandDataType type : {kFloat, kHalf}) {
       ExpectDequantizes(range, type, {8, 1024}, {1, 1});

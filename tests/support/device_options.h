@@ -3,11 +3,9 @@
 #ifndef WEBNND_TESTS_SUPPORT_DEVICE_OPTIONS_H_
 #define WEBNND_TESTS_SUPPORT_DEVICE_OPTIONS_H_
 
-#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "service/vulkan/device.h"
 
@@ -21,12 +19,6 @@ inline DeviceOptions TestDeviceOptions() {
     options.disabled_features.push_back(name);
   }
   return options;
-}
-
-// Whether what runs is what runs on GPUs.
-inline bool TestsGpuKernels() {
-  const std::vector<std::string> disabled = TestDeviceOptions().disabled_features;
-  return std::find(disabled.begin(), disabled.end(), "cores") != disabled.end();
 }
 
 }  // namespace webnnd::service

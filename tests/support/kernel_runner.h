@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "service/graph/graph.h"
 #include "service/vulkan/device.h"
+#include "tests/support/sample.h"
 #include "webidl/generated/types.h"
 #include "webidl/operand_descriptor.h"
 
@@ -44,6 +45,11 @@ double UlpDistance(webidl::OperandDataType type, long double a, long double b);
 
 // The device of the test program, with validation layers; every test shares it.
 std::shared_ptr<Device> TestDevice();
+
+// Whether to test shapes that only forms of kernels for GPUs tell apart.
+inline bool TestsFormsOfGpus() { return IsThorough() || TestDevice()->wide(); }
+#define SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED() \
+  if (!TestsFormsOfGpus()) GTEST_SKIP() << "llvmpipe has one form for these shapes"
 
 // Runs a graph whose inputs are `inputs`, in order; the outputs in order. Fails where a kernel
 // reads or writes outside of its tensors (guarded_run.h), and when the validation layers have
