@@ -150,8 +150,8 @@ const uint kCombines = 3u;
 
 const uint kAtOnce = 8u;  // Quads that an invocation has on their way.
 
-// Of an element's bits, a number that is greater where it beats others: drivers cannot take NaN in it for
-// anything that does not matter. Zeros of either sign are equals.
+// Of an element's bits, a number that is greater where it beats others: NaN needs no care then. Zeros of
+// either sign are equals.
 uint KeyOf(uint bits) {
 #if COMPUTE == COMPUTE_FLOAT
   if (IsNanBits(bits)) return 0xffffffffu;

@@ -473,8 +473,8 @@ uint32_t QuadsOfRun(uint32_t rows, uint32_t quads) {
 
 // Adds the calls of ways that only GPUs go, where there is one.
 Result<bool> AddArgReduceOfGpus(const Node& node, const AxisView& view, LoweringBuilder& builder) {
-  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const OperandDescriptor input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor result = builder.descriptor(node.results[0]);
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
   const auto specialize = [&](ArgReduceWay way) {
