@@ -230,6 +230,9 @@ function(webnnd_test name)
                        LABELS "${ARG_LABELS}" PROCESSORS ${processors})
   list(REMOVE_ITEM entries ${name})
   if(entries)
-    set_tests_properties(${entries} PROPERTIES LABELS "${ARG_LABELS};thorough")
+    # Without cores llvmpipe compiles barriers into coroutines, for which it takes twice as long.
+    math(EXPR timeout "2 * ${ARG_TIMEOUT}")
+    set_tests_properties(${entries} PROPERTIES LABELS "${ARG_LABELS};thorough"
+                         TIMEOUT ${timeout} COST ${timeout})
   endif()
 endfunction()

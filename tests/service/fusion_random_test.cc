@@ -314,7 +314,7 @@ class RandomFusion : public Fusion {
 };
 
 TEST_F(RandomFusion, Nets_AreTheSameFused) {
-  ExpectTheSameFused(IsThorough() ? 100 : 40,
+  ExpectTheSameFused(IsThorough() ? 70 : 40,
                      [](uint32_t seed, Net& net, OperandDataType type, bool wants_all) {
                        Author author(seed, net, type);
                        author.Write();
@@ -324,7 +324,7 @@ TEST_F(RandomFusion, Nets_AreTheSameFused) {
 }
 
 TEST_F(RandomFusion, Attention_IsTheSameFused) {
-  ExpectTheSameFused(IsThorough() ? 150 : 30, [](uint32_t seed, Net& net, OperandDataType type,
+  ExpectTheSameFused(IsThorough() ? 90 : 30, [](uint32_t seed, Net& net, OperandDataType type,
                                                  bool /*wants_all*/) {
     std::mt19937 random(seed);
     const uint32_t rows[] = {1, 2, 3, 7};
