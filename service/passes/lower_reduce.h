@@ -1,4 +1,4 @@
-// Operators that fold or scan dimensions. LowerFunction of service/passes/lowering.h each. The
+// Operators that fold or scan dimensions, each in a file of its name. LowerFunction of service/passes/lowering.h each. The
 // order of every sum is fixed by the shape and the device.
 #ifndef WEBNND_SERVICE_PASSES_LOWER_REDUCE_H_
 #define WEBNND_SERVICE_PASSES_LOWER_REDUCE_H_

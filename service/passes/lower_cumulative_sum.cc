@@ -1,0 +1,79 @@
+#include "service/passes/lower_reduce.h"
+
+#include "service/passes/row_calls.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+
+// Values of specialisation constant 2 of cumulative_tiles.comp.
+enum class SumTiles : uint32_t { kSums, kRunningSums };
+
+// Adds the calls that go by tiles: one for the sums of tiles, where there are several along the
+// axis, and one for the running sums.
+Status AddCumulativeSumByTiles(const Node& node, const AxisView& view, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
+  const OperandDescriptor input = builder.descriptor(node.operands[0]);
+  const RowTiles tiles = RowTiles::Choose(view, /*stretch_min=*/128);
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kCumulativeTilesFloat, input.data_type());
+  const auto specialize = [&](SumTiles part) {
+    call.specialization = {static_cast<uint32_t>(input.data_type()), static_cast<uint32_t>(part),
+                           attributes.exclusive, attributes.reversed};
+  };
+  // The module declares all slots, so something must be bound there.
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}, {node.operands[0], false}};
+  call.parameters = tiles.Parameters(view);
+  call.workgroups = tiles.count;
+  call.cost = 2 * input.byte_length();
+  if (tiles.along > 1) {
+    const uint32_t shape[] = {tiles.along, view.rows};
+    ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(input.data_type(), shape));
+    const ValueId sums = builder.AddTemporary(std::move(descriptor));
+    specialize(SumTiles::kSums);
+    call.buffers[1] = {sums, true};
+    builder.AddCall(call);
+    call.buffers[1] = {node.results[0], true};
+    call.buffers[2] = {sums, false};
+  }
+  specialize(SumTiles::kRunningSums);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace
+
+Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  AxisView view = ViewAlong(input.shape(), attributes.axis);
+  if (PerQuad(input.data_type()) == 4 && TakesRowTiles(view, builder.wide())) {
+    return AddCumulativeSumByTiles(node, view, builder);
+  }
+  const bool quads = PerQuad(input.data_type()) == 4;
+  const bool along_row = quads && view.inner == 1 && view.axis % 4 == 0 && view.axis >= 32;
+  // Otherwise, sharing a row reads it twice.
+  const uint64_t rows_min = builder.wide() ? InterleavedRowsMin(true) : 64;
+  const bool shares_row = along_row || (view.axis >= 128 && view.rows < rows_min);
+  const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
+  const FoursOfRows fours =
+      by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
+  TRY(CheckLoops(view, shares_row, /*passes=*/2));
+  LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
+                                  node, view, shares_row);
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         shares_row,
+                         attributes.exclusive,
+                         attributes.reversed,
+                         by_four,
+                         fours.count,
+                         fours.apart};
+  if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours.count), shares_row);
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+}  // namespace webnnd::service

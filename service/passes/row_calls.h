@@ -1,0 +1,77 @@
+// What calls of kernels that go along an axis have in common (shaders/rows.glsl,
+// shaders/interleaved_tiles.glsl): who takes a row, by how many elements at once, and in which
+// tiles.
+#ifndef WEBNND_SERVICE_PASSES_ROW_CALLS_H_
+#define WEBNND_SERVICE_PASSES_ROW_CALLS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "service/passes/axis_view.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+// Of a family with a shader for each ComputeClass, of which `float_shader` is the first.
+shaders::ShaderId ShaderOfClass(shaders::ShaderId float_shader, webidl::OperandDataType type);
+
+// Whether a workgroup shares a row of `length` elements, `stride` apart. Neighbouring invocations
+// then read neighbouring elements of one row, else (one invocation a row) the same element of
+// neighbouring rows: better where rows are interleaved, unless there are too few of them.
+bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide);
+
+// Work counted in rows: workgroups or invocations.
+void SetRows(LoweredCall& call, uint64_t rows, bool shares_row);
+
+// Whether fours of interleaved rows are quads, in loops that turn for every element of a row or,
+// twice, for every fourth.
+bool TakesFoursOfRows(const AxisView& view);
+
+// Whether rows are quads, in a loop that turns for every four or, shared, for less.
+bool LiesInFours(const AxisView& view);
+
+// Fours of neighbouring rows that an invocation takes of rows that are interleaved, `inner` of
+// them, and how far from each other (FirstOfFours of shaders/tensor.glsl): several, if there are
+// enough for all invocations.
+struct FoursOfRows {
+  uint32_t count = 1;
+  uint32_t apart = 1;
+
+  static FoursOfRows Choose(uint32_t inner, uint64_t rows, bool wide);
+  static FoursOfRows Choose(const AxisView& view, bool wide) {
+    return Choose(view.inner, view.rows, wide);
+  }
+};
+
+// How GPUs divide interleaved rows between workgroups (shaders/interleaved_tiles.glsl).
+struct RowTiles {
+  uint32_t across = 1;   // Tiles side by side behind the axis.
+  uint32_t along = 1;    // Along the axis.
+  uint32_t stretch = 1;  // Of the axis, of each but the last.
+  uint32_t fours = 1;    // Behind the axis.
+  uint32_t count = 0;
+
+  // Of stretches of no less than `stretch_min`.
+  static RowTiles Choose(const AxisView& view, uint32_t stretch_min);
+  std::vector<uint32_t> Parameters(const AxisView& view) const;
+};
+
+// Whether GPUs take interleaved rows by tiles: with an invocation for each four of them, as they
+// take more of them, too few would have work.
+bool TakesRowTiles(const AxisView& view, bool wide);
+
+// Invocations for `units` that a subgroup takes each.
+inline uint64_t SubgroupsFor(uint64_t units) { return units * kSubgroupInvocations; }
+
+// A call of a kernel of shaders/rows.glsl; its specialisation is up to the caller.
+LoweredCall MakeRowsCall(shaders::ShaderId shader, const Node& node, const AxisView& view,
+                         bool shares_row);
+
+// NotSupported where an invocation that goes `passes` times over its share of an axis would loop
+// for longer than kInvocationIterationsMax.
+Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_ROW_CALLS_H_
