@@ -11,6 +11,7 @@
 #ifndef WEBNND_SHADERS_WIDE_BLOCK_GEMV_GLSL_
 #define WEBNND_SHADERS_WIDE_BLOCK_GEMV_GLSL_
 
+#include "deal_matrices.glsl"
 #include "row_tiles.glsl"
 #include "subgroup.glsl"
 
@@ -319,22 +320,6 @@ void ComputeTile(uint matrix, uint number) {
   ComputeRows(matrix, tile, number - tile * P(2));
 }
 
-void main() {
-#if MATRICES > 2
-  const uint before = CountTiles(0u);
-  const uint before_last = before + CountTiles(1u);
-  WORKGROUP_STRIDE_LOOP(tile, before_last + CountTiles(2u)) {
-    if (tile < before) {
-      ComputeTile(0u, tile);
-    } else if (tile < before_last) {
-      ComputeTile(1u, tile - before);
-    } else {
-      ComputeTile(2u, tile - before_last);
-    }
-  }
-#else
-  WORKGROUP_STRIDE_LOOP(tile, CountTiles(0u)) { ComputeTile(0u, tile); }
-#endif
-}
+void main() { DEAL_MATRICES(WORKGROUP_STRIDE_LOOP, CountTiles, ComputeTile) }
 
 #endif  // WEBNND_SHADERS_WIDE_BLOCK_GEMV_GLSL_

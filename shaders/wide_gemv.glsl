@@ -4,6 +4,8 @@
 #ifndef WEBNND_SHADERS_WIDE_GEMV_GLSL_
 #define WEBNND_SHADERS_WIDE_GEMV_GLSL_
 
+#include "deal_matrices.glsl"
+
 layout(constant_id = 4) const uint kRowsEach = 4u;  // 1, 2, 4, or 8 where it is not gated.
 
 #if GATED
@@ -98,22 +100,6 @@ void ComputeRows(uint matrix, uint number) {
 
 uint CountGroups(uint matrix) { return (P(4u * matrix + 4u) + kRowsEach - 1u) / kRowsEach; }
 
-void main() {
-#if MATRICES > 2
-  const uint before = CountGroups(0u);
-  const uint before_last = before + CountGroups(1u);
-  SUBGROUP_STRIDE_LOOP(i, before_last + CountGroups(2u)) {
-    if (i < before) {
-      ComputeRows(0u, i);
-    } else if (i < before_last) {
-      ComputeRows(1u, i - before);
-    } else {
-      ComputeRows(2u, i - before_last);
-    }
-  }
-#else
-  SUBGROUP_STRIDE_LOOP(i, CountGroups(0u)) { ComputeRows(0u, i); }
-#endif
-}
+void main() { DEAL_MATRICES(SUBGROUP_STRIDE_LOOP, CountGroups, ComputeRows) }
 
 #endif  // WEBNND_SHADERS_WIDE_GEMV_GLSL_
