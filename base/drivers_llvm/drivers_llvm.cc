@@ -1,19 +1,14 @@
 // Functions of LLVM's C interface (llvm-c/) for the drivers that a program loads, which change what
 // lavapipe's shaders become:
 //
-// LLVMAddFunction: on processors of Intel's with AVX-512, vectors have 256 bits at most. llvmpipe
-// stores what the lanes of a subgroup hold one by one, from a vector on the stack. Eight elements
-// of 64 bits are written there as one vector of 512 bits, and a load of one of them waits until all
-// of it is in the cache, where elements of two vectors of 256 bits are forwarded: stores take 1.6
-// to 2 times as long (docs/benchmarks.md). What else AVX-512 has, more registers and masks among
-// it, they keep; GALLIUM_OVERRIDE_CPU_CAPS=avx would take that, too.
+// LLVMAddFunction: functions align their stack. Without arrays on it LLVM does not know in time that it
+// spills vectors there, and they straddle lines of the cache.
 //
 // LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores and loads, become
 // stores and loads of vectors where lanes' elements follow each other, and gathers where they do
 // not (lane_stores.h, lane_loads.h). What is left of them is unrolled, and in short modules
 // functions are inlined, by which it loads texels: what is taken from the stack lane by lane stays
-// in registers. LLVMAddFunction has the stack aligned for it: without arrays on it LLVM does not
-// know in time that it spills vectors there, and they straddle lines of the cache.
+// in registers.
 //
 // LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
@@ -23,7 +18,7 @@
 //
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
 //
-// Besides, llvmpipe's subgroups have 16 lanes, not 8, on AMD's processors with AVX-512, unless the
+// Besides, llvmpipe's subgroups have 16 lanes, not 8, on processors with AVX-512, unless the
 // environment says otherwise (LP_NATIVE_VECTOR_WIDTH, in bits).
 //
 // A program that links this object has them: symbols of the program come before those of the
@@ -50,19 +45,9 @@
 namespace webnnd {
 namespace {
 
-#ifdef WEBNND_SHORT_VECTORS_EVERYWHERE  // For tests.
-bool WantsShortVectors() { return true; }
-#else
-bool WantsShortVectors() {
-  return __builtin_cpu_is("intel") != 0 && __builtin_cpu_supports("avx512f") != 0;
-}
-#endif
-
-// With vectors of 512 bits: measured on Zen 4 alone (docs/benchmarks-zen4.md). Where vectors are
-// kept short, LLVM would make two of each, which was not measured.
+// With vectors of 512 bits: measured on Intel's (docs/benchmarks.md) and AMD's (-zen4.md, -zen5.md).
 bool WantsSixteenLanes() {
-  return !WantsShortVectors() && __builtin_cpu_is("amd") != 0 &&
-         __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
          __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0;
 }
 
@@ -134,12 +119,7 @@ using RunPasses = void*(LLVMModuleRef module, const char* passes, void* machine,
 
 void SetAttributes(const void* caller, LLVMValueRef function) {
   auto* attribute = FindLlvm<AddAttribute>(caller, "LLVMAddTargetDependentFunctionAttr");
-  if (attribute == nullptr) return;
-  attribute(function, "stackrealign", "");
-  if (!WantsShortVectors()) return;
-  // What clang says of functions that use no vectors beyond that, under -mprefer-vector-width=256.
-  attribute(function, "min-legal-vector-width", "256");
-  attribute(function, "prefer-vector-width", "256");
+  if (attribute != nullptr) attribute(function, "stackrealign", "");
 }
 
 }  // namespace

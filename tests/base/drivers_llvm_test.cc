@@ -44,17 +44,11 @@ class Driver {
   void* library_;
 };
 
-TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
+TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndAlignTheirStack) {
   {
     const Driver driver(WEBNND_FAKE_DRIVER);
     EXPECT_NE(driver.Compile("f"), nullptr);
-#ifdef WEBNND_SHORT_VECTORS_EVERYWHERE
-    const bool is_short = true;
-#else
-    const bool is_short = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f");
-#endif
-    const std::string attributes = "min-legal-vector-width 256\nprefer-vector-width 256\n";
-    EXPECT_EQ(driver.TakeCalls(), "function f\nstackrealign \n" + (is_short ? attributes : ""));
+    EXPECT_EQ(driver.TakeCalls(), "function f\nstackrealign \n");
   }
   // It is gone with its LLVM: nothing holds what was found in them.
   EXPECT_EQ(dlopen(WEBNND_FAKE_DRIVER, RTLD_NOW | RTLD_NOLOAD), nullptr);
@@ -62,13 +56,8 @@ TEST(DriversLlvm, FunctionsOfADriver_AreLlvmsAndHaveNoLongVectors) {
 
 // Of llvmpipe, before main (what the environment says stays: service/vulkan_lanes_*).
 TEST(DriversLlvm, Subgroups_HaveSixteenLanesWhereThatPays) {
-#ifdef WEBNND_SHORT_VECTORS_EVERYWHERE
-  const bool is_long = false;
-#else
-  const bool is_long = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") &&
-                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-                       __builtin_cpu_supports("avx512dq");
-#endif
+  const bool is_long = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   const char* bits = std::getenv("LP_NATIVE_VECTOR_WIDTH");
   EXPECT_EQ(bits != nullptr ? bits : "", std::string(is_long ? "512" : ""));
 }
