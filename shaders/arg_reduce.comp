@@ -8,7 +8,8 @@
 // taken at once, whose operands are 32-bit and lie in quads: of the axis, which is innermost, where a
 // workgroup shares it, else of the result; 6, on GPUs, another way to go, of 32-bit operands that lie in
 // quads, whose parameters are below. There several calls may divide an axis: all but the last write
-// candidates, {key, index}.
+// candidates, {key, index}; 7 and 8, of how many fours of neighbouring rows an invocation takes at once, 1
+// to 4, and how far they are from each other, as cumulative_sum.comp has them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -24,6 +25,9 @@ layout(constant_id = 5) const uint kByFour = 0u;
 #if TENSOR_READS == READS_STORAGE
 layout(constant_id = 6) const uint kWay = 0u;
 #endif
+layout(constant_id = 7) const uint kFours = 1u;
+layout(constant_id = 8) const uint kApart = 1u;
+const uint kFoursMax = 4u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -76,33 +80,57 @@ bool IsBetter(VALUE a, VALUE b) {
   return (better & 1u) != 0u;
 }
 
-void ComputeFour(uint first) {
+// Of kFours fours of rows, of which the first begins with row `first`.
+void ComputeFours(uint first) {
   uvec3 inner = P4(1).xyz;
   uint outer = Divide(first, inner);
   uint base = outer * P(1) * inner.x + (first - outer * inner.x);
-  VALUE best[4];
-  uvec4 indices = uvec4(0u);
-  uvec4 quad = LOAD_QUAD(1, base >> 2);
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) best[i] = Decode(uvec2(quad[i], 0u), kOperandType);
-#define TAKE_QUAD(k)                                      \
-  {                                                       \
-    quad = LOAD_QUAD(1, (base + (k) * inner.x) >> 2);     \
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {           \
-      VALUE x = Decode(uvec2(quad[i], 0u), kOperandType); \
-      bool better = IsBetter(x, best[i]);                 \
-      best[i] = mix(best[i], x, better);                  \
-      indices[i] = mix(indices[i], k, better);            \
-    }                                                     \
+  VALUE best[kFoursMax][4];
+  uvec4 indices[kFoursMax];
+  uvec4 quads[kFoursMax];
+#define LOAD_QUADS(k)                                                                       \
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {                                        \
+    if (q < kFours) quads[q] = LOAD_QUAD(1, ((base + (k) * inner.x) >> 2) + q * kApart);    \
   }
-  FOURS_LOOP(1u, P(1), 1u, TAKE_QUAD)
-#undef TAKE_QUAD
-  if (BitsLog2(kResultType) == 6u) {
-    uvec4 low = uvec4(indices.x, 0u, indices.y, 0u);
-    uvec4 high = uvec4(indices.z, 0u, indices.w, 0u);
-    STORE_QUAD(2, first >> 1, low)
-    STORE_QUAD(2, (first >> 1) + 1u, high)
+  LOAD_QUADS(0u)
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+    indices[q] = uvec4(0u);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+      if (q < kFours) best[q][i] = Decode(uvec2(quads[q][i], 0u), kOperandType);
+    }
+  }
+#define TAKE_QUADS(k)                                              \
+  {                                                                \
+    LOAD_QUADS(k)                                                  \
+    [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {             \
+      if (q < kFours) {                                            \
+        [[unroll]] for (uint i = 0u; i < 4u; ++i) {                \
+          VALUE x = Decode(uvec2(quads[q][i], 0u), kOperandType);  \
+          bool better = IsBetter(x, best[q][i]);                   \
+          best[q][i] = mix(best[q][i], x, better);                 \
+          indices[q][i] = mix(indices[q][i], k, better);           \
+        }                                                          \
+      }                                                            \
+    }                                                              \
+  }
+  if (kFours == 1u) {
+    FOURS_LOOP(1u, P(1), 1u, TAKE_QUADS)
   } else {
-    STORE_QUAD(2, first >> 2, indices)
+    for (uint k = 1u; k < P(1); ++k) TAKE_QUADS(k)
+  }
+#undef TAKE_QUADS
+#undef LOAD_QUADS
+  [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
+    if (q >= kFours) continue;
+    const uint quad = (first >> 2) + q * kApart;
+    if (BitsLog2(kResultType) == 6u) {
+      uvec4 low = uvec4(indices[q].x, 0u, indices[q].y, 0u);
+      uvec4 high = uvec4(indices[q].z, 0u, indices[q].w, 0u);
+      STORE_QUAD(2, 2u * quad, low)
+      STORE_QUAD(2, 2u * quad + 1u, high)
+    } else {
+      STORE_QUAD(2, quad, indices[q])
+    }
   }
 }
 
@@ -333,7 +361,7 @@ void GoAnotherWay() {
 }
 #endif
 #else
-void ComputeFour(uint first) {}
+void ComputeFours(uint first) {}
 uvec2 ComputeRow(uint row) { return uvec2(0u); }
 #if TENSOR_READS == READS_STORAGE
 void GoAnotherWay() {}
@@ -352,7 +380,7 @@ void main() {
     return;
   }
   if (kByFour != 0u) {
-    GRID_STRIDE_LOOP(i, P(0) >> 2) { ComputeFour(4u * i); }
+    GRID_STRIDE_LOOP(i, (P(0) >> 2) / kFours) { ComputeFours(4u * FirstOfFours(i, kFours, kApart)); }
     return;
   }
   if (kByWorkgroup != 0u) {

@@ -91,16 +91,23 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
   bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
   const bool by_four =
       PerQuad(input.data_type()) == 4 && (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));
+  const FoursOfRows fours =
+      by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
   TRY(CheckLoops(view, shares_row, /*passes=*/1));
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
   call.specialization = {node.kind == OperatorKind::kArgMax,
                          static_cast<uint32_t>(input.data_type()),
-                         static_cast<uint32_t>(result.data_type()), shares_row, by_four};
+                         static_cast<uint32_t>(result.data_type()),
+                         shares_row,
+                         by_four,
+                         static_cast<uint32_t>(ArgReduceWay::kPlain),
+                         fours.count,
+                         fours.apart};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {view.rows, view.axis, 0, 0};
   AppendDivisor(view.inner, call.parameters);
-  SetRows(call, by_four && !shares_row ? view.rows / 4 : view.rows, shares_row);
+  SetRows(call, by_four && !shares_row ? view.rows / (4 * fours.count) : view.rows, shares_row);
   call.cost = input.byte_length() + result.byte_length();
   builder.AddCall(std::move(call));
   return {};
