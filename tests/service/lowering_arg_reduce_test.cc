@@ -45,8 +45,8 @@ TEST(LowerArgReduce, EveryTypeAndAxis_MatchesReference) {
   ExpectArg(OperatorKind::kArgMax, RandomTensor(kFloat, {2, 2, 1, 2, 2, 5, 2, 2}, 22), 5);
 }
 
-// Rows that are interleaved, so many that an invocation takes four neighbours, four times as many, of
-// its own or beside those of others, and one less.
+// Rows that are interleaved, so many that an invocation takes four neighbours, four times as many,
+// of its own or beside those of others, and one less.
 TEST(LowerArgReduce, InterleavedRows_MatchReference) {
   for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
     for (OperatorKind kind : {OperatorKind::kArgMax, OperatorKind::kArgMin}) {
