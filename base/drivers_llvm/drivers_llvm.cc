@@ -1,8 +1,8 @@
 // Functions of LLVM's C interface (llvm-c/) for the drivers that a program loads, which change what
 // lavapipe's shaders become:
 //
-// LLVMAddFunction: functions align their stack. Without arrays on it LLVM does not know in time that it
-// spills vectors there, and they straddle lines of the cache.
+// LLVMAddFunction: functions align their stack. Without arrays on it LLVM does not know in time
+// that it spills vectors there, and they straddle lines of the cache.
 //
 // LLVMRunPasses: loops over the lanes of a subgroup, by which llvmpipe stores and loads, become
 // stores and loads of vectors where lanes' elements follow each other, and gathers where they do
@@ -12,8 +12,9 @@
 //
 // LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
-// goes on, not a turn later (loop_exits.h), and one instruction does what took several: products
-// with sums (multiply_adds.h), what rounds to float16 (half_roundings.h), and extremes of 16 lanes
+// goes on, not a turn later (loop_exits.h), what they carry is blended behind them, not in each
+// turn (loop_blends.h), and one instruction does what took several: products with sums
+// (multiply_adds.h), what rounds to float16 (half_roundings.h), and extremes of 16 lanes
 // (lane_extremes.h).
 //
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
@@ -36,6 +37,7 @@
 #include "base/drivers_llvm/lane_loads.h"
 #include "base/drivers_llvm/lane_stores.h"
 #include "base/drivers_llvm/llvm_functions.h"
+#include "base/drivers_llvm/loop_blends.h"
 #include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
 #include "base/drivers_llvm/scheduling.h"
@@ -45,7 +47,8 @@
 namespace webnnd {
 namespace {
 
-// With vectors of 512 bits: measured on Intel's (docs/benchmarks.md) and AMD's (-zen4.md, -zen5.md).
+// With vectors of 512 bits: measured on Intel's (docs/benchmarks.md) and AMD's (-zen4.md,
+// -zen5.md).
 bool WantsSixteenLanes() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
          __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0;
@@ -175,6 +178,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   void* error = run(module, passes, machine, options);
   if (error != nullptr) return error;
   if (optimizes) {
+    webnnd::LoopBlends(llvm, module).MoveOut();
     const char* more = webnnd::MorePasses(llvm, module);
     void* unknown = more == nullptr ? nullptr : run(module, more, machine, options);
     // Another LLVM may not know one of them: then it has run none.

@@ -39,6 +39,7 @@ enum LlvmOpcode : int {
   kStore = 28,
   kGetElementPtr = 29,
   kTrunc = 30,
+  kZExt = 31,
   kSExt = 32,
   kBitCast = 41,
   kICmp = 42,
@@ -93,6 +94,10 @@ constexpr int kOrderedLess = 4;
   MEMBER(get_num_operands, LLVMGetNumOperands, int(LLVMValueRef))                                  \
   MEMBER(get_operand, LLVMGetOperand, LLVMValueRef(LLVMValueRef, unsigned index))                  \
   MEMBER(set_operand, LLVMSetOperand, void(LLVMValueRef, unsigned index, LLVMValueRef operand))    \
+  MEMBER(count_incoming, LLVMCountIncoming, unsigned(LLVMValueRef phi))                            \
+  MEMBER(get_incoming_value, LLVMGetIncomingValue, LLVMValueRef(LLVMValueRef phi, unsigned index)) \
+  MEMBER(get_incoming_block, LLVMGetIncomingBlock,                                                 \
+         LLVMBasicBlockRef(LLVMValueRef phi, unsigned index))                                      \
   MEMBER(get_num_mask_elements, LLVMGetNumMaskElements, unsigned(LLVMValueRef shuffle))            \
   MEMBER(get_mask_value, LLVMGetMaskValue, int(LLVMValueRef shuffle, unsigned index))              \
   MEMBER(get_first_use, LLVMGetFirstUse, LLVMUseRef(LLVMValueRef))                                 \
