@@ -167,6 +167,15 @@ bool LoopBlends::IsMadeOfParts(LLVMValueRef mask, const Loop& loop) const {
          IsMadeOfParts(llvm_.get_operand(mask, leave_first ? 2 : 1), loop);
 }
 
+bool LoopBlends::IsPartOf(LLVMValueRef mask, LLVMValueRef whole, const Loop& loop) const {
+  if (mask == whole || mask == loop.mask) return true;
+  if (!IsIn(mask, loop) || (!Is(mask, kAnd) && !Is(mask, kSelect))) return false;
+  // Of a select, one of the two is nothing.
+  const unsigned last = Is(mask, kAnd) ? 1 : 2;
+  return IsPartOf(llvm_.get_operand(mask, last - 1), whole, loop) ||
+         IsPartOf(llvm_.get_operand(mask, last), whole, loop);
+}
+
 bool LoopBlends::IsMask(LLVMValueRef value, const Loop& loop, int depth) const {
   if (depth == kDepthMax) return false;
   LLVMTypeRef type = llvm_.type_of(value);
@@ -186,7 +195,8 @@ bool LoopBlends::IsMask(LLVMValueRef value, const Loop& loop, int depth) const {
 
 bool LoopBlends::LeaveTogether(Loop& loop) const {
   for (LLVMValueRef phi : loop.carried) {
-    if (!IsMadeOfParts(Incoming(phi, loop.latch), loop)) return false;
+    LLVMValueRef next = Incoming(phi, loop.latch);
+    if (!IsMadeOfParts(next, loop) || !IsPartOf(next, phi, loop)) return false;
   }
   // In a turn that begins, lanes that entered are in it, too.
   loop.full.insert(loop.mask);

@@ -66,6 +66,8 @@ class LoopBlends {
   bool Divide(LLVMValueRef mask, Loop& loop) const;
   // Whether `mask` is made of such parts alone.
   bool IsMadeOfParts(LLVMValueRef mask, const Loop& loop) const;
+  // Whether no lane is in `mask`, made of such parts, that is not in `whole`, one of them.
+  bool IsPartOf(LLVMValueRef mask, LLVMValueRef whole, const Loop& loop) const;
   // Whether a lane's element is all ones or all zeros.
   bool IsMask(LLVMValueRef value, const Loop& loop, int depth) const;
   // Whether lanes that entered have the same element; phis of which that is asked have it where all

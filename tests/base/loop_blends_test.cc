@@ -184,6 +184,15 @@ TEST(LoopBlends, LanesThatMayLeaveAlone_AreBlendedInEachTurn) {
     EXPECT_EQ(CountBlends(llvm.Optimize(Loop(own), kPasses)), std::pair(2, 0));
     ExpectSums(llvm, own, /*ends_count=*/false, /*first_counts=*/true);
   }
+  // Some that enter later.
+  const Parts later = {.entering = "%ends",
+                       .mask = "and <16 x i32> %left, %own",
+                       .left = "%active",
+                       .phis =
+                           "  %is_past = icmp uge <16 x i32> %k, %all\n"
+                           "  %own = select <16 x i1> %is_past, <16 x i32> zeroinitializer, "
+                           "<16 x i32> %active"};
+  EXPECT_EQ(CountBlends(llvm.Optimize(Loop(later), kPasses)), std::pair(2, 0));
   // Some that leave in the middle of a turn.
   const Parts middle = {.left = "%sum_taken"};
   EXPECT_EQ(CountBlends(llvm.Optimize(Loop(middle), kPasses)), std::pair(2, 0));
