@@ -224,7 +224,7 @@ bool LoopBlends::IsUniform(LLVMValueRef value, Loop& loop, int depth) const {
       for (unsigned i = 0; i < llvm_.get_num_mask_elements(value); ++i) {
         if (llvm_.get_mask_value(value, i) != llvm_.get_mask_value(value, 0)) return false;
       }
-      return true;
+      return llvm_.get_mask_value(value, 0) >= 0;  // Negative: any.
     case kAnd:
       result = IsEmpty(llvm_.get_operand(value, 0), loop) ||
                IsEmpty(llvm_.get_operand(value, 1), loop) || (is_uniform(0) && is_uniform(1));
@@ -267,12 +267,9 @@ bool LoopBlends::IsUniform(LLVMValueRef value, Loop& loop, int depth) const {
 
 bool LoopBlends::IsEmpty(LLVMValueRef value, const Loop& loop) const {
   if (!Is(value, kXor)) return false;
-  LLVMValueRef ones = llvm_.const_all_ones(llvm_.type_of(value));
   for (const unsigned operand : {0U, 1U}) {
-    if (llvm_.get_operand(value, 1 - operand) == ones &&
-        loop.full.contains(llvm_.get_operand(value, operand))) {
-      return true;
-    }
+    LLVMValueRef mask = llvm_.get_operand(value, operand);
+    if (loop.full.contains(mask) && IsNot(value, mask)) return true;
   }
   return false;
 }
