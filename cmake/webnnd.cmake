@@ -177,9 +177,10 @@ add_custom_target(coverage-tests)
 # under the name FOLDER/UNIT, and once more for each device feature to do without
 # (TestDeviceOptions), as FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are
 # left to .ci/run and `tools/test --full`, where WEBNND_TEST_THOROUGH=1 does the same inside a test
-# (tests/support/sample.h). What ctest counts (-j) are halves of a processor: a test takes two, and
-# one that WAITS most of the time takes one. One that COMPUTES much itself, such as what it expects,
-# is optimised whatever the others are, and parses its headers for itself.
+# (tests/support/sample.h), but not without a feature under sanitizers. What ctest counts (-j) are
+# halves of a processor: a test takes two, and one that WAITS most of the time takes one. One that
+# COMPUTES much itself, such as what it expects, is optimised whatever the others are, and parses its
+# headers for itself.
 function(webnnd_test name)
   cmake_parse_arguments(ARG "WAITS;COMPUTES" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})

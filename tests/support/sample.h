@@ -1,6 +1,7 @@
 // Sample: one of so many cases that go over like ground, in tests that compile a kernel for each
 // (0.1 to 0.3 s on lavapipe without a cache). .ci/run and `tools/test --full` set
-// WEBNND_TEST_THOROUGH=1, and all cases run. Where cases choose their options by turns, only a
+// WEBNND_TEST_THOROUGH=1, and all cases run, but for tests without a feature of the device under
+// sanitizers (cmake/webnnd.cmake). Where cases choose their options by turns, only a
 // share that has no divisor in common with the cycles still meets each option.
 #ifndef WEBNND_TESTS_SUPPORT_SAMPLE_H_
 #define WEBNND_TESTS_SUPPORT_SAMPLE_H_
@@ -20,8 +21,8 @@ inline bool IsThorough() {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-// Where random cases begin: WEBNND_TEST_FIRST_SEED=N hunts where nobody was. Then each seed is named
-// before it runs, and those that follow a failure run as well.
+// Where random cases begin: WEBNND_TEST_FIRST_SEED=N hunts where nobody was. Then each seed is
+// named before it runs, and those that follow a failure run as well.
 inline uint32_t FirstSeed() {
   const char* value = std::getenv("WEBNND_TEST_FIRST_SEED");
   return value == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(value, nullptr, 10));
