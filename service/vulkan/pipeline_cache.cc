@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/fnv1a.h"
 #include "base/limits.h"
 #include "base/trace.h"
+#include "service/spirv/specialize.h"
 #include "service/vulkan/commands.h"
 #include "service/vulkan/vk_try.h"
 #include "shaders/shader_table.h"
@@ -168,39 +170,31 @@ Status PipelineCache::Compile(const PipelineKey& key) {
   return {};
 }
 
+std::vector<uint32_t> PipelineCache::CodeOf(const PipelineKey& key) const {
+  const DeviceProfile& profile = device_.profile();
+  std::map<uint32_t, uint32_t> constants = {
+      {0, profile.local_size}, {shaders::kSubgroupSizeConstant, profile.subgroup_size}};
+  uint32_t id = 1;
+  for (uint32_t value : key.specialization) constants.emplace(id++, value);
+  std::vector<uint32_t> code =
+      spirv::Specialize(shaders::Spirv(key.shader, profile.variant), constants);
+  if (profile.float_controls.any()) code = WithFloatControls(code, profile.float_controls);
+  return code;
+}
+
 Result<std::shared_ptr<Pipeline>> PipelineCache::Create(const PipelineKey& key) {
-  std::span<const uint32_t> code = shaders::Spirv(key.shader, device_.profile().variant);
-  std::vector<uint32_t> controlled;
-  if (device_.profile().float_controls.any()) {
-    controlled = WithFloatControls(code, device_.profile().float_controls);
-    code = controlled;
-  }
+  const std::vector<uint32_t> code = CodeOf(key);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  module_info.codeSize = code.size_bytes();
+  module_info.codeSize = code.size() * sizeof(uint32_t);
   module_info.pCode = code.data();
   UniqueShaderModule module(device_.get());
   VK_TRY(device_.lost(), vkCreateShaderModule(device_.get(), &module_info, nullptr, module.out()));
 
-  std::vector<uint32_t> values = {device_.profile().local_size};
-  values.insert(values.end(), key.specialization.begin(), key.specialization.end());
-  std::vector<VkSpecializationMapEntry> entries(values.size());
-  for (uint32_t i = 0; i < entries.size(); ++i) {
-    entries[i] = {i, static_cast<uint32_t>(i * sizeof(uint32_t)), sizeof(uint32_t)};
-  }
-  entries.push_back({shaders::kSubgroupSizeConstant,
-                     static_cast<uint32_t>(values.size() * sizeof(uint32_t)), sizeof(uint32_t)});
-  values.push_back(device_.profile().subgroup_size);
-  VkSpecializationInfo specialization{};
-  specialization.mapEntryCount = static_cast<uint32_t>(entries.size());
-  specialization.pMapEntries = entries.data();
-  specialization.dataSize = values.size() * sizeof(uint32_t);
-  specialization.pData = values.data();
   VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module.get();
   info.stage.pName = "main";
-  info.stage.pSpecializationInfo = &specialization;
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT subgroups{
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT};
   if (device_.profile().requires_subgroup_size) {

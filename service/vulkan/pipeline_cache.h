@@ -75,6 +75,8 @@ class PipelineCache {
 
  private:
   Status CreateDummies(Memory& memory);
+  // What the driver gets: the module with these constants, and no others.
+  std::vector<uint32_t> CodeOf(const PipelineKey& key) const;
   Result<std::shared_ptr<Pipeline>> Create(const PipelineKey& key);
   // Runs it with `workgroups` and all parameters zero, which kernels answer with no work, and with
   // no workgroup and these parameters.
