@@ -85,8 +85,8 @@ endif()
 
 # Headers that are not ours, parsed once for each set of options: half a second less for each source.
 # For tests of the service also those of its fixtures, which take as long again. An include that is
-# missing goes unnoticed then, so that only the presets release and front-door have them; asan, which
-# .ci/run builds, does without.
+# missing goes unnoticed then, so that only the presets release and asan have them; dev, fuzz and tsan, which
+# .ci/run builds, do without.
 if(WEBNND_PRECOMPILED_HEADERS)
   set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
       <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
@@ -180,7 +180,7 @@ add_custom_target(coverage-tests)
 #             [WITHOUT feature ...] [WAITS] [COMPUTES]): a GoogleTest program registered with ctest
 # under the name FOLDER/UNIT, and once more for each device feature to do without
 # (TestDeviceOptions), as FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are
-# left to .ci/run and `tools/test --full`, where WEBNND_TEST_THOROUGH=1 does the same inside a test
+# left to `tools/test --full`, some to .ci/run as well; WEBNND_TEST_THOROUGH=1 does the same inside a test
 # (tests/support/sample.h), but not without a feature under sanitizers. What ctest counts (-j) are
 # halves of a processor: a test takes two, and one that WAITS most of the time takes one. One that
 # COMPUTES much itself, such as what it expects, is optimised whatever the others are, and parses its

@@ -1,8 +1,8 @@
 // Sample: one of so many cases that go over like ground, in tests that compile a kernel for each
-// (0.1 to 0.3 s on lavapipe without a cache). .ci/run and `tools/test --full` set
-// WEBNND_TEST_THOROUGH=1, and all cases run, but for tests without a feature of the device under
-// sanitizers (cmake/webnnd.cmake). Where cases choose their options by turns, only a
-// share that has no divisor in common with the cycles still meets each option.
+// (0.1 to 0.2 s on lavapipe without a cache). `tools/test --full` sets WEBNND_TEST_THOROUGH=1, and all
+// cases run, but for tests without a feature of the device under sanitizers (cmake/webnnd.cmake). Where
+// cases choose their options by turns, only a share that has no divisor in common with the cycles still
+// meets each option.
 #ifndef WEBNND_TESTS_SUPPORT_SAMPLE_H_
 #define WEBNND_TESTS_SUPPORT_SAMPLE_H_
 
