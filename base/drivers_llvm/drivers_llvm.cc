@@ -17,6 +17,8 @@
 // (multiply_adds.h), what rounds to float16 (half_roundings.h), and extremes of 16 lanes
 // (lane_extremes.h).
 //
+// LLVMRunPasses, before all else: coroutines that never wait are functions (coroutines.h).
+//
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
 //
 // Besides, llvmpipe's subgroups have 16 lanes, not 8, on processors with AVX-512, unless the
@@ -30,6 +32,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/drivers_llvm/coroutines.h"
 #include "base/drivers_llvm/half_roundings.h"
 #include "base/drivers_llvm/invariant_loads.h"
 #include "base/drivers_llvm/lane_extremes.h"
@@ -157,9 +160,10 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   const void* caller = __builtin_return_address(0);
   auto* run = webnnd::FindReplaced<webnnd::RunPasses>(caller, "LLVMRunPasses", LLVMRunPasses);
   webnnd::Llvm llvm;
-  // Before other passes, what is the same is not one value yet.
-  const bool is_first = std::strcmp(passes, webnnd::kFirstPasses) == 0;
-  if (is_first || !webnnd::FindLlvmFunctions(caller, llvm)) {
+  if (!webnnd::FindLlvmFunctions(caller, llvm)) return run(module, passes, machine, options);
+  if (std::strcmp(passes, webnnd::kFirstPasses) == 0) {
+    webnnd::Coroutines(llvm, module).MakeFunctions();
+    // Before other passes, what is the same is not one value yet.
     return run(module, passes, machine, options);
   }
   const bool optimizes = std::strcmp(passes, webnnd::kOnlyPasses) != 0;

@@ -232,6 +232,9 @@ constexpr int kOrderedLess = 4;
          LLVMAttributeRef(LLVMContextRef, unsigned kind, uint64_t value))                          \
   MEMBER(add_attribute, LLVMAddAttributeAtIndex,                                                   \
          void(LLVMValueRef function, unsigned index, LLVMAttributeRef))                            \
+  MEMBER(remove_attribute, LLVMRemoveEnumAttributeAtIndex,                                         \
+         void(LLVMValueRef function, unsigned index, unsigned kind))                               \
+  MEMBER(get_name, LLVMGetValueName2, const char*(LLVMValueRef, size_t* length))                   \
   MEMBER(get_real, LLVMConstRealGetDouble, double(LLVMValueRef constant, int* loses_bits))         \
   MEMBER(float_type, LLVMFloatTypeInContext, LLVMTypeRef(LLVMContextRef))                          \
   MEMBER(half_type, LLVMHalfTypeInContext, LLVMTypeRef(LLVMContextRef))                            \
