@@ -16,8 +16,8 @@ if(WEBNND_SANITIZERS OR NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
 else()
   set(has_drivers_llvm TRUE)
 endif()
-# Of what changes kernels on their way to processors, beside their shaders: caches of compiled ones
-# know drivers alone.
+# Of what changes kernels on their way from their shaders to processors, which neither their hashes nor,
+# behind SPIR-V, drivers know of.
 file(GLOB kernel_changing_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/service/spirv/*)
 if(has_drivers_llvm)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/base/drivers_llvm/*)
@@ -85,8 +85,8 @@ endif()
 
 # Headers that are not ours, parsed once for each set of options: half a second less for each source.
 # For tests of the service also those of its fixtures, which take as long again. An include that is
-# missing goes unnoticed then, so that only the presets release and asan have them; dev, fuzz and tsan, which
-# .ci/run builds, do without.
+# missing goes unnoticed then, so that only the presets release and asan have them. Of what .ci/run builds,
+# dev, fuzz and tsan do without: programs, and some of the tests.
 if(WEBNND_PRECOMPILED_HEADERS)
   set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
       <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>

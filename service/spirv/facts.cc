@@ -66,13 +66,12 @@ const Facts& FactFinder::Of(const Call& call) {
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     if (call.arguments[i]) facts->held[function.parameters[i].result()] = *call.arguments[i];
   }
-  for (int round = 0; round < kRoundsMax; ++round) {
+  for (int round = 1;; ++round) {
     Walk(function, *facts);
     std::unordered_map<Id, uint32_t> held = HeldAfter(function, call, *facts);
-    if (held == facts->held) break;
+    if (held == facts->held || round == kRoundsMax) break;
     facts->held = std::move(held);
   }
-  Walk(function, *facts);
   FindResult(function, *facts);
   found = std::move(facts);
   return *found;
@@ -162,6 +161,7 @@ void FactFinder::Evaluate(const Instruction& instruction, Id block, const Functi
     }
     case Op::OpVariable:
     case Op::OpAccessChain:
+    case Op::OpArrayLength:
     case Op::OpExtInst:
     case Op::OpCompositeExtract:
     case Op::OpCompositeInsert:
@@ -179,6 +179,10 @@ void FactFinder::Evaluate(const Instruction& instruction, Id block, const Functi
     }
   }
   if (const auto same = SameAs(instruction.op(), known)) {
+    if (is_plain && known[*same]) {
+      facts.values[id] = *known[*same];
+      return;
+    }
     const auto further = facts.same_as.find(operands[*same]);
     facts.same_as[id] = further == facts.same_as.end() ? operands[*same] : further->second;
   }

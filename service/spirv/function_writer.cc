@@ -1,5 +1,6 @@
 #include "service/spirv/function_writer.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -20,15 +21,15 @@ std::vector<std::vector<uint32_t>> FunctionWriter::Write(const Call& call, Id id
   function_ = &module_.function(call.function);
   facts_ = &finder_.Of(call);
   written_.clear();
+  calls_.clear();
   writing_calls_.clear();
   unreached_.clear();
   WriteHead(call, id);
-  for (const Block& block : function_->blocks) {
-    if (facts_->reached.contains(block.label)) WriteBlock(block);
-  }
+  for (const Block* block : BlocksInOrder()) WriteBlock(*block);
   WriteUnreached();
   written_.push_back(Assemble(Op::OpFunctionEnd, {}));
   Sweep();
+  NameCallees();
   return std::move(written_);
 }
 
@@ -46,6 +47,39 @@ void FunctionWriter::WriteHead(const Call& call, Id id) {
   written_.push_back(
       Assemble(Op::OpFunction, {declaration.type(), id, declaration.operands()[0], type}));
   for (Words& parameter : parameters) written_.push_back(std::move(parameter));
+}
+
+std::vector<const Block*> FunctionWriter::BlocksInOrder() const {
+  std::unordered_map<Id, std::vector<Id>> before;  // What leads to a block.
+  for (const auto& [from, to] : facts_->edges) {
+    const size_t at = function_->block_of_label.at(to);
+    const bool is_back =
+        function_->blocks[at].is_loop_header && function_->block_of_label.at(from) >= at;
+    if (!is_back) before[to].push_back(from);
+  }
+  std::vector<const Block*> ordered;
+  std::unordered_set<Id> done;
+  while (done.size() < facts_->reached.size()) {
+    const size_t count = done.size();
+    for (const Block& block : function_->blocks) {
+      if (!facts_->reached.contains(block.label) || done.contains(block.label)) continue;
+      const std::vector<Id>& others = before[block.label];
+      if (!std::all_of(others.begin(), others.end(), [&](Id id) { return done.contains(id); })) {
+        continue;
+      }
+      done.insert(block.label);
+      ordered.push_back(&block);
+    }
+    CHECK(done.size() > count);
+  }
+  return ordered;
+}
+
+bool FunctionWriter::HasBackEdge(const Block& header) const {
+  const size_t at = function_->block_of_label.at(header.label);
+  return std::any_of(facts_->edges.begin(), facts_->edges.end(), [&](const auto& edge) {
+    return edge.second == header.label && function_->block_of_label.at(edge.first) >= at;
+  });
 }
 
 void FunctionWriter::WriteBlock(const Block& block) {
@@ -83,13 +117,22 @@ void FunctionWriter::WriteCall(const Instruction& instruction) {
   const bool writes = finder_.Of(call).writes;
   if (!writes && facts_->values.contains(instruction.result())) return;
   if (writes) writing_calls_.insert(instruction.result());
-  Words words = {0, instruction.type(), instruction.result(), surroundings_.Callee(call)};
+  Words words = {0, instruction.type(), instruction.result(), call.function};
   const std::span<const uint32_t> arguments = instruction.operands().subspan(1);
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!call.arguments[i]) words.push_back(Operand(arguments[i]));
   }
   words[0] = FirstWord(Op::OpFunctionCall, words.size());
   written_.push_back(std::move(words));
+  calls_.emplace(instruction.result(), call);
+}
+
+void FunctionWriter::NameCallees() {
+  for (Words& words : written_) {
+    const Instruction instruction(words);
+    if (instruction.op() != Op::OpFunctionCall) continue;
+    words[instruction.first_operand()] = surroundings_.Callee(calls_.at(instruction.result()));
+  }
 }
 
 void FunctionWriter::WritePhi(const Instruction& phi, Id block) {
@@ -119,11 +162,15 @@ void FunctionWriter::WriteMerge(const Instruction& merge, const Block& block) {
     const bool is_switch = block.instructions.back().op() == Op::OpSwitch;
     if (!is_switch || !is_end_reached) return;
   }
-  written_.emplace_back(merge.words().begin(), merge.words().end());
+  Words words(merge.words().begin(), merge.words().end());
   if (!is_end_reached) unreached_.emplace_back(operands[0], 0);
-  if (merge.op() == Op::OpLoopMerge && !facts_->reached.contains(operands[1])) {
-    unreached_.emplace_back(operands[1], block.label);
+  if (merge.op() == Op::OpLoopMerge && !HasBackEdge(block)) {
+    // A loop must have one. What they carry glslang keeps in variables, not in phis.
+    CHECK(block.instructions[0].op() != Op::OpPhi);
+    words[2] = surroundings_.NewId();
+    unreached_.emplace_back(words[2], block.label);
   }
+  written_.push_back(std::move(words));
 }
 
 void FunctionWriter::WriteEnd(const Block& block) {

@@ -23,6 +23,8 @@ class Surroundings {
   virtual Id FunctionType(Id result, std::vector<Id> parameters) = 0;
   // The function that is called so, which will be written as well.
   virtual Id Callee(const Call& call) = 0;
+  // One that nothing has.
+  virtual Id NewId() = 0;
 };
 
 class FunctionWriter {
@@ -57,6 +59,14 @@ class FunctionWriter {
   Id StoredVariable(const Instruction& instruction) const;
   // Leaves out what nobody uses.
   void Sweep();
+  // Has the calls that are left call what is written for them.
+  void NameCallees();
+  // Those that may run, each behind all that lead to it but for ends of its loop: blocks have to
+  // follow those that dominate them, and of a switch one case may lead to another that stood before
+  // it.
+  std::vector<const Block*> BlocksInOrder() const;
+  // Whether the end of a loop leads back to where it begins.
+  bool HasBackEdge(const Block& header) const;
 
   const Module& module_;
   FactFinder& finder_;
@@ -65,7 +75,8 @@ class FunctionWriter {
   const Function* function_ = nullptr;
   const Facts* facts_ = nullptr;
   std::vector<Words> written_;
-  std::unordered_set<Id> writing_calls_;      // Their results.
+  std::unordered_map<Id, Call> calls_;        // By their results.
+  std::unordered_set<Id> writing_calls_;      // Likewise.
   std::vector<std::pair<Id, Id>> unreached_;  // The label, and where it leads; 0: nowhere.
 };
 

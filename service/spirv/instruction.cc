@@ -71,6 +71,8 @@ const char* OperandKinds(spv::Op op) {
       return "lI";
     case Op::OpLoad:
       return "iL";
+    case Op::OpArrayLength:
+      return "il";
     case Op::OpStore:
       return "iiL";
     // Values.
@@ -120,7 +122,6 @@ const char* OperandKinds(spv::Op op) {
     case Op::OpFunctionEnd:
     case Op::OpFunctionCall:
     case Op::OpAccessChain:
-    case Op::OpArrayLength:
     case Op::OpLabel:
     case Op::OpPhi:
     case Op::OpBranch:

@@ -140,6 +140,10 @@ void Module::AddToFunction(const Instruction& instruction, Function& function) {
       break;
     case Op::OpFunctionEnd:
       break;
+    case Op::OpLoopMerge:
+      function.blocks.back().is_loop_header = true;
+      function.blocks.back().instructions.push_back(instruction);
+      break;
     case Op::OpAccessChain:
       function.root_of[instruction.result()] = function.root(instruction.operands()[0]);
       [[fallthrough]];

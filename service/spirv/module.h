@@ -15,6 +15,7 @@ namespace webnnd::service::spirv {
 struct Block {
   Id label = 0;
   std::vector<Instruction> instructions;  // Behind the label; the last one leaves the block.
+  bool is_loop_header = false;
 };
 
 struct Function {

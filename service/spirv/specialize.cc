@@ -1,5 +1,7 @@
 #include "service/spirv/specialize.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
@@ -71,6 +73,8 @@ class Specializer : Surroundings {
     }
     return found->second;
   }
+
+  Id NewId() override { return next_id_++; }
 
   void AddGlobal(const Instruction& global) {
     const Id id = global.result();
@@ -222,9 +226,10 @@ class Specializer : Surroundings {
   void KeepUsed(Words& entry_point, const std::unordered_set<Id>& used) {
     constexpr size_t kName = 3;
     const size_t first = kName + StringWords(std::span(entry_point).subspan(kName));
-    std::erase_if(entry_point, [&, i = size_t{0}](uint32_t word) mutable {
-      return i++ >= first && !used.contains(word);
-    });
+    entry_point.erase(
+        std::remove_if(entry_point.begin() + static_cast<ptrdiff_t>(first), entry_point.end(),
+                       [&](Id variable) { return !used.contains(variable); }),
+        entry_point.end());
     entry_point[0] = FirstWord(Op::OpEntryPoint, entry_point.size());
   }
 

@@ -22,8 +22,8 @@ namespace {
 // Layout: Header, hashes, and for each file FileHeader, its name and its bytes. Native byte order:
 // kernels are of one machine.
 constexpr std::string_view kMagic = "webnndk5";
-// The version of service/spirv and base/drivers_llvm: drivers do not know of the one, and hashes of
-// kernels not of the other (cmake/webnnd.cmake).
+// The version of service/spirv and base/drivers_llvm: drivers do not know of the latter, and hashes of
+// kernels of neither (cmake/webnnd.cmake).
 constexpr std::string_view kOptimizer = WEBNND_KERNEL_CHANGES;
 constexpr uint64_t kHashesMax = 1 << 16;
 constexpr uint64_t kFilesMax = 64;
