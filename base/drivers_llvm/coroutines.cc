@@ -20,8 +20,8 @@ Coroutines::Coroutines(const Llvm& llvm, LLVMModuleRef module)
       module_(module),
       presplit_(llvm.get_attribute_kind(kPresplit.data(), kPresplit.size())) {}
 
-void Coroutines::MakeFunctions() {
-  if (presplit_ == 0 || !NeverWait()) return;
+bool Coroutines::MakeFunctions() {
+  if (presplit_ == 0 || !NeverWait()) return false;
   std::vector<LLVMValueRef> calls;
   std::vector<LLVMValueRef> ids;  // Of a type that no other value has: when nothing uses them.
   ForEachInstruction([&](LLVMValueRef instruction) {
@@ -34,6 +34,7 @@ void Coroutines::MakeFunctions() {
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
     llvm_.remove_attribute(f, kOfTheFunction, presplit_);
   }
+  return true;
 }
 
 bool Coroutines::NeverWait() const {

@@ -15,8 +15,9 @@ class Coroutines {
  public:
   Coroutines(const Llvm& llvm, LLVMModuleRef module);
 
-  // To be called before LLVM splits them (default<O0>). All of a module, or none.
-  void MakeFunctions();
+  // To be called before LLVM splits them (default<O0>). All of a module, or none: whether it was
+  // all.
+  bool MakeFunctions();
 
  private:
   // What is called of LLVM's coroutines, and at which places.

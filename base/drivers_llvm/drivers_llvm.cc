@@ -89,6 +89,9 @@ constexpr int kInlinedInstructionsMax = 5000;
 constexpr const char* kFirstPasses = "default<O0>";
 constexpr const char* kOnlyPasses = "mem2reg";
 
+// What LLVM does to coroutines that it splits: loops over lanes are looked for in that form.
+constexpr const char* kAsSplit = "function(simplifycfg)";
+
 // In the place of which `own` is called.
 template <class Function>
 Function* FindReplaced(const void* caller, const char* name, Function* own) {
@@ -162,9 +165,11 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   webnnd::Llvm llvm;
   if (!webnnd::FindLlvmFunctions(caller, llvm)) return run(module, passes, machine, options);
   if (std::strcmp(passes, webnnd::kFirstPasses) == 0) {
-    webnnd::Coroutines(llvm, module).MakeFunctions();
+    const bool has_functions = webnnd::Coroutines(llvm, module).MakeFunctions();
     // Before other passes, what is the same is not one value yet.
-    return run(module, passes, machine, options);
+    void* error = run(module, passes, machine, options);
+    if (error != nullptr || !has_functions) return error;
+    return run(module, webnnd::kAsSplit, machine, options);
   }
   const bool optimizes = std::strcmp(passes, webnnd::kOnlyPasses) != 0;
   if (optimizes) {

@@ -234,7 +234,7 @@ constexpr int kOrderedLess = 4;
          void(LLVMValueRef function, unsigned index, LLVMAttributeRef))                            \
   MEMBER(remove_attribute, LLVMRemoveEnumAttributeAtIndex,                                         \
          void(LLVMValueRef function, unsigned index, unsigned kind))                               \
-  MEMBER(get_name, LLVMGetValueName2, const char*(LLVMValueRef, size_t* length))                   \
+  MEMBER(get_name, LLVMGetValueName2, const char*(LLVMValueRef, size_t * length))                  \
   MEMBER(get_real, LLVMConstRealGetDouble, double(LLVMValueRef constant, int* loses_bits))         \
   MEMBER(float_type, LLVMFloatTypeInContext, LLVMTypeRef(LLVMContextRef))                          \
   MEMBER(half_type, LLVMHalfTypeInContext, LLVMTypeRef(LLVMContextRef))                            \
