@@ -9,7 +9,7 @@ namespace webnnd {
 // llvmpipe makes a coroutine of what a subgroup does, for it may wait at barriers, and goes around
 // all of a workgroup until each is done. Most kernels have no barrier: theirs are done when they
 // were called. LLVM still splits them, and copies each whole to find out that nothing is left to be
-// resumed: a fifth of the time that a kernel takes to compile. Here these are made functions
+// resumed: a sixth of the time that a kernel takes to compile. Here these are made functions
 // before, which destroy themselves at their end.
 class Coroutines {
  public:
