@@ -10,25 +10,6 @@ using spv::Op;
 // Each round is right by itself, and knows more than the one before.
 constexpr int kRoundsMax = 8;
 
-// Whether a function that has this instruction does more than to give a result, by itself.
-bool Writes(const Instruction& instruction, const Function& function) {
-  switch (instruction.op()) {
-    case Op::OpStore: {
-      const Id root = function.root(instruction.operands()[0]);
-      if (!function.local_types.contains(root)) return true;
-      for (const Instruction& parameter : function.parameters) {
-        if (parameter.result() == root) return true;
-      }
-      return false;
-    }
-    case Op::OpControlBarrier:
-    case Op::OpMemoryBarrier:
-      return true;
-    default:
-      return instruction.op() >= Op::OpAtomicLoad && instruction.op() <= Op::OpAtomicXor;
-  }
-}
-
 }  // namespace
 
 std::vector<Id> TargetsOf(const Instruction& last, Known selector) {
@@ -243,7 +224,7 @@ void FactFinder::FindResult(const Function& function, Facts& facts) {
   for (const Block& block : function.blocks) {
     if (!facts.reached.contains(block.label)) continue;
     for (const Instruction& instruction : block.instructions) {
-      facts.writes |= Writes(instruction, function);
+      facts.writes |= function.Writes(instruction);
       if (instruction.op() == Op::OpFunctionCall) {
         facts.writes |= Of(CallOf(instruction, facts)).writes;
       }

@@ -209,23 +209,18 @@ FunctionWriter::Words FunctionWriter::WithOperands(const Instruction& instructio
   return words;
 }
 
-Id FunctionWriter::StoredVariable(const Instruction& instruction) const {
-  if (instruction.op() != Op::OpStore) return 0;
-  const Id root = function_->root(instruction.operands()[0]);
-  if (!function_->local_types.contains(root)) return 0;
-  for (const Instruction& parameter : function_->parameters) {
-    if (parameter.result() == root) return 0;
-  }
-  return root;
-}
-
 bool FunctionWriter::IsNeeded(const Instruction& instruction) const {
-  const Id result = instruction.result();
-  if (instruction.op() == Op::OpStore) return StoredVariable(instruction) == 0;
-  if (instruction.op() == Op::OpFunctionCall) return writing_calls_.contains(result);
-  if (instruction.op() >= Op::OpAtomicLoad && instruction.op() <= Op::OpAtomicXor) return true;
-  return instruction.type() == 0 || instruction.op() == Op::OpFunction ||
-         instruction.op() == Op::OpFunctionParameter;
+  switch (instruction.op()) {
+    case Op::OpStore:
+      return function_->Writes(instruction);
+    case Op::OpFunctionCall:
+      return writing_calls_.contains(instruction.result());
+    case Op::OpFunction:
+    case Op::OpFunctionParameter:
+      return true;
+    default:  // Labels, and what has no result.
+      return instruction.type() == 0 || function_->Writes(instruction);
+  }
 }
 
 void FunctionWriter::Sweep() {
@@ -240,7 +235,7 @@ void FunctionWriter::Sweep() {
   for (size_t i = 0; i < written_.size(); ++i) {
     const Instruction instruction(written_[i]);
     if (instruction.result() != 0) where[instruction.result()] = i;
-    if (const Id variable = StoredVariable(instruction)) stores[variable].push_back(i);
+    if (const Id variable = function_->StoredVariable(instruction)) stores[variable].push_back(i);
     if (IsNeeded(instruction)) use(i);
   }
   while (!waiting.empty()) {

@@ -55,8 +55,6 @@ class FunctionWriter {
   Words WithOperands(const Instruction& instruction);
   // Whether an instruction is there for more than its result.
   bool IsNeeded(const Instruction& instruction) const;
-  // The variable of this function that it stores to, or into; 0: none.
-  Id StoredVariable(const Instruction& instruction) const;
   // Leaves out what nobody uses.
   void Sweep();
   // Has the calls that are left call what is written for them.

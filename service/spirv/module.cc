@@ -28,6 +28,27 @@ constexpr uint32_t kPlainBits = 32;
 
 }  // namespace
 
+Id Function::StoredVariable(const Instruction& instruction) const {
+  if (instruction.op() != Op::OpStore) return 0;
+  const Id variable = root(instruction.operands()[0]);
+  const bool is_parameter =
+      std::any_of(parameters.begin(), parameters.end(),
+                  [&](const Instruction& parameter) { return parameter.result() == variable; });
+  return local_types.contains(variable) && !is_parameter ? variable : 0;
+}
+
+bool Function::Writes(const Instruction& instruction) const {
+  switch (instruction.op()) {
+    case Op::OpStore:
+      return StoredVariable(instruction) == 0;
+    case Op::OpControlBarrier:
+    case Op::OpMemoryBarrier:
+      return true;
+    default:
+      return instruction.op() >= Op::OpAtomicLoad && instruction.op() <= Op::OpAtomicXor;
+  }
+}
+
 Module::Module(std::span<const uint32_t> code, const std::map<uint32_t, uint32_t>& constants)
     : code_(code) {
   Function* function = nullptr;

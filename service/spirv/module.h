@@ -33,6 +33,12 @@ struct Function {
   std::unordered_set<Id> plain_variables;
 
   Id id() const { return declaration.result(); }
+  // The variable of the function that an OpStore stores to, or into; 0: it is another's, or no
+  // store.
+  Id StoredVariable(const Instruction& instruction) const;
+  // Whether the instruction does more, by itself, than to give a result or to change such a
+  // variable.
+  bool Writes(const Instruction& instruction) const;
   Id root(Id pointer) const {
     const auto found = root_of.find(pointer);
     return found == root_of.end() ? pointer : found->second;
