@@ -173,13 +173,14 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   }
   const bool optimizes = std::strcmp(passes, webnnd::kOnlyPasses) != 0;
   if (optimizes) {
-    webnnd::LogDebug("LLVM optimizes a kernel");
     webnnd::LaneFetches(llvm, module).Shorten();
     webnnd::UniformLanes(llvm, module).TakeFirst();
     webnnd::LoopExits(llvm, module).Add();
     // Behind it, since the loops that it replaces are still there, for nobody.
-    webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
-    webnnd::LaneLoads(llvm, module).Combine();
+    const int stores = webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
+    const int loads = webnnd::LaneLoads(llvm, module).Combine();
+    webnnd::LogDebug("LLVM optimizes a kernel: of its loops over lanes {} store, {} load", stores,
+                     loads);
     webnnd::InvariantLoads(llvm, module).Mark();
     webnnd::LaneExtremes(llvm, module).Join();
     if (webnnd::HasHalfConversions()) webnnd::HalfRoundings(llvm, module).Replace();

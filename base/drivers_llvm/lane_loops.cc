@@ -12,15 +12,17 @@ constexpr int kDepthMax = 8;  // Of operations that make up an offset.
 
 }  // namespace
 
-void LaneLoops::Combine() {
+int LaneLoops::Combine() {
   std::vector<LLVMValueRef> functions;  // Before there are ours.
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
     functions.push_back(f);
   }
-  for (LLVMValueRef function : functions) CombineIn(function);
+  int count = 0;
+  for (LLVMValueRef function : functions) count += CombineIn(function);
+  return count;
 }
 
-void LaneLoops::CombineIn(LLVMValueRef function) {
+int LaneLoops::CombineIn(LLVMValueRef function) {
   std::vector<Loop> loops;
   for (auto* b = llvm_.get_first_block(function); b != nullptr; b = llvm_.get_next_block(b)) {
     if (std::optional<Loop> loop = LoopOf(b)) loops.push_back(std::move(*loop));
@@ -37,9 +39,13 @@ void LaneLoops::CombineIn(LLVMValueRef function) {
       }
     }
   }
+  int count = 0;
   for (const Loop& loop : loops) {
-    if (loop.before != nullptr && loop.before != loop.header) Replace(loop);
+    if (loop.before == nullptr || loop.before == loop.header) continue;
+    Replace(loop);
+    ++count;
   }
+  return count;
 }
 
 std::optional<LaneLoops::Loop> LaneLoops::LoopOf(LLVMBasicBlockRef latch) const {

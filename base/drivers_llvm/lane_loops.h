@@ -29,8 +29,8 @@ class LaneLoops {
   LaneLoops& operator=(const LaneLoops&) = delete;
 
   // To be called before passes that promote variables: the loops' counters are in memory, and no
-  // block has a phi.
-  void Combine();
+  // block has a phi. How many there were of its kind.
+  int Combine();
 
  protected:
   // A loop as llvmpipe makes them (emit_load_mem and emit_store_mem of lp_bld_nir_soa.c).
@@ -114,7 +114,7 @@ class LaneLoops {
   LaneSteps steps_;
 
  private:
-  void CombineIn(LLVMValueRef function);
+  int CombineIn(LLVMValueRef function);
   // None where `latch` ends no such loop.
   std::optional<Loop> LoopOf(LLVMBasicBlockRef latch) const;
   LLVMValueRef FirstOf(LLVMValueRef offsets, int depth) const;
