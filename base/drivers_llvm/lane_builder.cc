@@ -43,6 +43,74 @@ LLVMValueRef LaneBuilder::Part(LLVMValueRef vector, unsigned first, unsigned cou
   return Shuffle(vector, vector, elements);
 }
 
+LLVMValueRef LaneBuilder::Scalar(LLVMValueRef vector, unsigned lane, LLVMValueRef user) const {
+  LLVMValueRef scalar = Scalar(vector, lane, user, 0);
+  llvm_.position_before(builder_, user);
+  return scalar;
+}
+
+LLVMValueRef LaneBuilder::Scalar(LLVMValueRef vector, unsigned lane, LLVMValueRef user,
+                                 int depth) const {
+  // Further away than what a kernel adds to a lane's number.
+  constexpr int kDepthMax = 8;
+  const bool is_instruction = llvm_.is_instruction(vector) != nullptr;
+  const int opcode = is_instruction ? llvm_.get_opcode(vector) : 0;
+  if (opcode == kShuffleVector) {
+    const int from = llvm_.get_mask_value(vector, lane);
+    LLVMValueRef source = llvm_.get_operand(vector, 0);
+    if (from >= 0 && static_cast<unsigned>(from) < llvm_.get_vector_size(llvm_.type_of(source))) {
+      return Scalar(source, static_cast<unsigned>(from), user, depth);
+    }
+  }
+  if (opcode == kFreeze) {
+    LLVMValueRef scalar = Scalar(llvm_.get_operand(vector, 0), lane, user, depth);
+    PositionBehind(vector, user);
+    return llvm_.build_freeze(builder_, scalar, "");
+  }
+  if (opcode == kInsertElement && llvm_.is_constant_int(llvm_.get_operand(vector, 2)) != nullptr) {
+    if (llvm_.get_int_value(llvm_.get_operand(vector, 2)) != lane) {
+      return Scalar(llvm_.get_operand(vector, 0), lane, user, depth);
+    }
+    LLVMValueRef element = llvm_.get_operand(vector, 1);
+    const bool is_of_vector = llvm_.is_instruction(element) != nullptr &&
+                              llvm_.get_opcode(element) == kExtractElement &&
+                              llvm_.is_constant_int(llvm_.get_operand(element, 1)) != nullptr;
+    if (!is_of_vector) return element;
+    const auto from = static_cast<unsigned>(llvm_.get_int_value(llvm_.get_operand(element, 1)));
+    return Scalar(llvm_.get_operand(element, 0), from, user, depth);
+  }
+  const bool is_known = opcode == kAdd || opcode == kSub || opcode == kMul || opcode == kShl ||
+                        opcode == kLShr || opcode == kAnd || opcode == kOr;
+  // Of another lane than the first, which stands for all of them, to take it is less than to
+  // compute it.
+  if (!is_known || lane != 0 || depth == kDepthMax) {
+    PositionBehind(vector, user);
+    return Element(vector, lane);
+  }
+  LLVMValueRef a = Scalar(llvm_.get_operand(vector, 0), lane, user, depth + 1);
+  LLVMValueRef b = Scalar(llvm_.get_operand(vector, 1), lane, user, depth + 1);
+  PositionBehind(vector, user);
+  return llvm_.build_binary(builder_, opcode, a, b, "");
+}
+
+void LaneBuilder::PositionBehind(LLVMValueRef value, LLVMValueRef user) const {
+  const bool is_behind_others =
+      llvm_.is_instruction(value) != nullptr && llvm_.get_opcode(value) != kPhi;
+  llvm_.position_before(builder_, is_behind_others ? llvm_.get_next_instruction(value) : user);
+}
+
+LLVMValueRef LaneBuilder::Zeros(LLVMTypeRef pointed_to) {
+  if (zeros_ == nullptr) {
+    constexpr unsigned kWords = 4;
+    LLVMTypeRef type = llvm_.vector_type(int32_, kWords);
+    zeros_ = llvm_.add_global(module_, type, "zeros");
+    llvm_.set_initializer(zeros_, llvm_.const_null(type));
+    llvm_.set_constant(zeros_, 1);
+    llvm_.set_linkage(zeros_, kInternalLinkage);
+  }
+  return llvm_.build_bitcast(builder_, zeros_, llvm_.pointer_type(pointed_to, 0), "");
+}
+
 LLVMValueRef LaneBuilder::AreAll(LLVMValueRef bits) const {
   LLVMTypeRef integer = llvm_.int_type(context_, llvm_.get_vector_size(llvm_.type_of(bits)));
   return llvm_.build_comparison(builder_, kEqual, llvm_.build_bitcast(builder_, bits, integer, ""),

@@ -13,6 +13,7 @@ class LaneBuilder {
  public:
   LaneBuilder(const Llvm& llvm, LLVMModuleRef module)
       : llvm_(llvm),
+        module_(module),
         context_(llvm.get_context(module)),
         builder_(llvm.create_builder(context_)),
         int32_(llvm.int_type(context_, 32)),
@@ -30,10 +31,17 @@ class LaneBuilder {
   LLVMValueRef Element(LLVMValueRef vector, unsigned lane) const {
     return llvm_.build_extract(builder_, vector, Number(lane), "");
   }
+  // What `vector` has for `lane`, for who uses it before the instruction `user`, where the builder
+  // is then. What makes up those of all lanes is computed for that lane alone, each where it was,
+  // which may be outside of a loop: processors have other units for that than for vectors.
+  LLVMValueRef Scalar(LLVMValueRef vector, unsigned lane, LLVMValueRef user) const;
   LLVMValueRef Shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<unsigned>& elements) const;
   LLVMValueRef Splat(LLVMValueRef scalar, unsigned lanes) const;
   // `count` elements from `first` on.
   LLVMValueRef Part(LLVMValueRef vector, unsigned first, unsigned count) const;
+  // A pointer to 16 bytes that are 0, to load from in the place of what is beyond a buffer: a
+  // branch around a load keeps LLVM from ordering what is before and behind it.
+  LLVMValueRef Zeros(LLVMTypeRef pointed_to);
   // Of <n x i1>: whether all are set.
   LLVMValueRef AreAll(LLVMValueRef bits) const;
   // Lanes come in runs, whose elements follow each other, and what the next run is about may lie
@@ -79,15 +87,21 @@ class LaneBuilder {
                     unsigned times) const;
 
  private:
+  LLVMValueRef Scalar(LLVMValueRef vector, unsigned lane, LLVMValueRef user, int depth) const;
+  // Behind the instruction `value`; before `user` where it is none, or one of those that come
+  // first.
+  void PositionBehind(LLVMValueRef value, LLVMValueRef user) const;
   // Of four vectors of 8 elements: those of lanes 0 and 4, of 1 and 5, of 2 and 6, and of 3 and 7,
   // four of each lane. The same of these gives the four vectors back.
   std::vector<LLVMValueRef> TransposeHalves(const std::vector<LLVMValueRef>& fours) const;
 
   const Llvm& llvm_;
+  LLVMModuleRef module_;
   LLVMContextRef context_;
   LLVMBuilderRef builder_;
   LLVMTypeRef int32_;
   LLVMTypeRef int64_;
+  LLVMValueRef zeros_ = nullptr;
 };
 
 }  // namespace webnnd

@@ -15,7 +15,9 @@ constexpr unsigned kFollowing = 16;  // Times as often as not: see LaneBuilder::
 void LaneFetches::Shorten() {
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
     Fetch fetch = {};
-    if (Read(f, fetch)) Shorten(f, fetch);
+    if (!Read(f, fetch)) continue;
+    for (LLVMValueRef call : FindUniformCalls(f, fetch)) LoadOne(call, f, fetch);
+    Shorten(f, fetch);
   }
 }
 
@@ -160,18 +162,76 @@ void LaneFetches::Shorten(LLVMValueRef function, const Fetch& fetch) {
   llvm_.position_at_end(builder, following);
   const std::vector<LLVMValueRef> channels = LoadChannels(base, fetch.index);
   LLVMTypeRef type = llvm_.type_of(Operand(llvm_.get_terminator(fetch.block), 0));
+  llvm_.build_value_return(builder, ResultOf(channels, type));
+
+  constexpr std::string_view kAlways = "alwaysinline";
+  const unsigned kind = llvm_.get_attribute_kind(kAlways.data(), kAlways.size());
+  constexpr unsigned kOfTheFunction = 0xffffffff;
+  llvm_.add_attribute(function, kOfTheFunction, llvm_.create_attribute(context_, kind, 0));
+}
+
+std::vector<LLVMValueRef> LaneFetches::FindUniformCalls(LLVMValueRef function,
+                                                        const Fetch& fetch) const {
+  std::vector<LLVMValueRef> calls;
+  const unsigned index = IndexOf(fetch.index, function);
+  if (index == llvm_.count_parameters(function)) return calls;
+  for (auto* use = llvm_.get_first_use(function); use != nullptr; use = llvm_.get_next_use(use)) {
+    LLVMValueRef call = llvm_.get_user(use);
+    const bool calls_it = Is(call, kCall) && llvm_.get_called(call) == function;
+    if (calls_it && steps_.IsUniform(Operand(call, index))) calls.push_back(call);
+  }
+  return calls;
+}
+
+unsigned LaneFetches::IndexOf(LLVMValueRef parameter, LLVMValueRef function) const {
+  const unsigned count = llvm_.count_parameters(function);
+  unsigned index = 0;
+  while (index < count && llvm_.get_parameter(function, index) != parameter) ++index;
+  return index;
+}
+
+void LaneFetches::LoadOne(LLVMValueRef call, LLVMValueRef function, const Fetch& fetch) {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef index = build_.Scalar(Operand(call, IndexOf(fetch.index, function)), 0, call);
+  const auto copy = [&](LLVMValueRef value) {
+    return build_.Copy(value, [&](LLVMValueRef part) -> LLVMValueRef {
+      if (llvm_.is_instruction(part) != nullptr) return nullptr;
+      for (unsigned i = 0; i < llvm_.count_parameters(function); ++i) {
+        if (part == llvm_.get_parameter(function, i)) return Operand(call, i);
+      }
+      return part;
+    });
+  };
+  LLVMValueRef base = copy(fetch.base);
+  LLVMValueRef texels = copy(fetch.texels);
+  LLVMValueRef is_inside = llvm_.build_comparison(builder, kUnsignedLess, index, texels, "");
+  LLVMValueRef wide_index = llvm_.build_zext(builder, index, build_.int64(), "");
+  LLVMValueRef offset = llvm_.build_mul(builder, wide_index, build_.WideNumber(kTexelBytes), "");
+  LLVMTypeRef byte = llvm_.int_type(context_, 8);
+  LLVMValueRef texel = llvm_.build_address(builder, byte, base, &offset, 1, "");
+  texel = llvm_.build_bitcast(builder, texel, llvm_.pointer_type(build_.int32(), 0), "");
+  texel = llvm_.build_select(builder, is_inside, texel, build_.Zeros(build_.int32()), "");
+  std::vector<LLVMValueRef> channels;
+  for (unsigned channel = 0; channel < kChannels; ++channel) {
+    LLVMValueRef number = build_.Number(channel);
+    LLVMValueRef place = llvm_.build_address(builder, build_.int32(), texel, &number, 1, "");
+    LLVMValueRef word = llvm_.build_load(builder, build_.int32(), place, "");
+    channels.push_back(build_.Splat(word, LanesOf(fetch.index)));
+  }
+  LLVMTypeRef type = llvm_.type_of(Operand(llvm_.get_terminator(fetch.block), 0));
+  llvm_.replace_all_uses(call, ResultOf(channels, type));
+  llvm_.erase(call);
+}
+
+LLVMValueRef LaneFetches::ResultOf(const std::vector<LLVMValueRef>& channels, LLVMTypeRef type) {
+  LLVMBuilderRef builder = build_.get();
   LLVMTypeRef channel_type = llvm_.get_struct_element(type, 0);
   LLVMValueRef result = llvm_.get_undef(type);
   for (unsigned channel = 0; channel < kChannels; ++channel) {
     LLVMValueRef value = llvm_.build_bitcast(builder, channels[channel], channel_type, "");
     result = llvm_.build_insert_value(builder, result, value, channel, "");
   }
-  llvm_.build_value_return(builder, result);
-
-  constexpr std::string_view kAlways = "alwaysinline";
-  const unsigned kind = llvm_.get_attribute_kind(kAlways.data(), kAlways.size());
-  constexpr unsigned kOfTheFunction = 0xffffffff;
-  llvm_.add_attribute(function, kOfTheFunction, llvm_.create_attribute(context_, kind, 0));
+  return result;
 }
 
 std::vector<LLVMValueRef> LaneFetches::LoadChannels(LLVMValueRef base, LLVMValueRef index) {

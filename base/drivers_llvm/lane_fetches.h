@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/drivers_llvm/lane_builder.h"
+#include "base/drivers_llvm/lane_steps.h"
 #include "base/drivers_llvm/llvm_functions.h"
 
 namespace webnnd {
@@ -13,11 +14,16 @@ namespace webnnd {
 // one by one from a vector and masks what is beyond the buffer. One whose texels are four words of
 // 32 bits here first looks whether it is asked for texels behind each other in each run of lanes
 // (LaneBuilder), all of them inside, and then loads them as vectors. It asks to be inlined: with
-// two ways through it, LLVM would not think it worth while.
+// two ways through it, LLVM would not think it worth while. Where all lanes ask for one texel, it
+// is loaded once, without a call.
 class LaneFetches {
  public:
   LaneFetches(const Llvm& llvm, LLVMModuleRef module)
-      : llvm_(llvm), module_(module), context_(llvm.get_context(module)), build_(llvm, module) {}
+      : llvm_(llvm),
+        module_(module),
+        context_(llvm.get_context(module)),
+        build_(llvm, module),
+        steps_(llvm) {}
 
   // To be called before passes that change llvmpipe's code.
   void Shorten();
@@ -51,6 +57,14 @@ class LaneFetches {
   unsigned WordsOfElement(LLVMTypeRef vector) const;
 
   void Shorten(LLVMValueRef function, const Fetch& fetch);
+  // The calls whose lanes ask for one texel.
+  std::vector<LLVMValueRef> FindUniformCalls(LLVMValueRef function, const Fetch& fetch) const;
+  // Which of the function's parameters it is, as many as there are where it is none.
+  unsigned IndexOf(LLVMValueRef parameter, LLVMValueRef function) const;
+  // In the place of such a call.
+  void LoadOne(LLVMValueRef call, LLVMValueRef function, const Fetch& fetch);
+  // What a fetch gives of these, of <lanes x i32> each.
+  LLVMValueRef ResultOf(const std::vector<LLVMValueRef>& channels, LLVMTypeRef type);
   // Of texels that follow each other in runs of lanes.
   std::vector<LLVMValueRef> LoadChannels(LLVMValueRef base, LLVMValueRef index);
   LLVMValueRef CopyOf(LLVMValueRef value, const Fetch& fetch);
@@ -79,6 +93,7 @@ class LaneFetches {
   LLVMModuleRef module_;
   LLVMContextRef context_;
   LaneBuilder build_;
+  LaneSteps steps_;
 };
 
 }  // namespace webnnd

@@ -61,11 +61,17 @@ void LaneLoads::Replace(const Loop& loop) {
   LLVMValueRef address = CopyOf(loop.address, loop);
   LLVMValueRef size = CopyOf(loop.size, loop);
   const std::optional<uint32_t> step = steps_.StepOf(loop.offsets);
-  LLVMValueRef first = llvm_.build_zext(builder, FirstOf(loop.offsets), build_.int64(), "");
+  LLVMValueRef offset = FirstOf(loop.offsets);
+  LLVMValueRef first = llvm_.build_zext(builder, offset, build_.int64(), "");
+  if (step == 0) {
+    LoadOne(loop, AddressOf(loop, address, first), IsRunInside(first, 1, size));
+    llvm_.erase(old_end);
+    return;
+  }
   LLVMValueRef can_load = nullptr;
   LLVMValueRef can_load_all = nullptr;
-  if (step == 0 || step == 1) {
-    can_load_all = IsRunInside(first, step == 0 ? 1 : Lanes(loop), size);
+  if (step == 1) {
+    can_load_all = IsRunInside(first, Lanes(loop), size);
   } else {
     can_load = CanLoad(loop, size);
     can_load_all = build_.AreAll(
@@ -79,25 +85,39 @@ void LaneLoads::Replace(const Loop& loop) {
 
   llvm_.position_at_end(builder, following);
   LLVMTypeRef type = ValueType(loop);
-  LLVMTypeRef loaded_type = step == 0 ? loop.element_type : type;
   LLVMValueRef place = llvm_.build_bitcast(builder, AddressOf(loop, address, first),
-                                           llvm_.pointer_type(loaded_type, 0), "");
-  LLVMValueRef loaded = llvm_.build_load(builder, loaded_type, place, "");
+                                           llvm_.pointer_type(type, 0), "");
+  LLVMValueRef loaded = llvm_.build_load(builder, type, place, "");
   llvm_.set_alignment(loaded, BytesPerElement(loop));
-  if (step == 0) loaded = build_.Splat(loaded, Lanes(loop));
   llvm_.build_store(builder, loaded, loop.values[0]);
   LeaveFor(loop);
 
   llvm_.position_at_end(builder, apart);
-  LLVMValueRef apart_value = llvm_.const_null(type);
-  if (step != 0) {
-    if (can_load == nullptr) can_load = CanLoad(loop, size);
-    LLVMValueRef places = AddressOf(loop, address, loop.offsets);
-    apart_value =
-        CallIntrinsic("llvm.masked.gather", {type, llvm_.type_of(places)},
-                      {places, build_.Number(BytesPerElement(loop)), can_load, apart_value});
+  LLVMValueRef offsets = loop.offsets;
+  if (step == 1) {  // Where nothing else needs all lanes' they are made up here alone.
+    std::vector<LLVMValueRef> numbers;
+    for (unsigned lane = 0; lane < Lanes(loop); ++lane) numbers.push_back(build_.Number(lane));
+    LLVMValueRef own = llvm_.const_vector(numbers.data(), Lanes(loop));
+    offsets = llvm_.build_add(builder, build_.Splat(offset, Lanes(loop)), own, "");
+    can_load = llvm_.build_and(builder, loop.active, HaveRoom(offsets, 1, size), "");
   }
-  llvm_.build_store(builder, apart_value, loop.values[0]);
+  LLVMValueRef places = AddressOf(loop, address, offsets);
+  LLVMValueRef gathered = CallIntrinsic(
+      "llvm.masked.gather", {type, llvm_.type_of(places)},
+      {places, build_.Number(BytesPerElement(loop)), can_load, llvm_.const_null(type)});
+  llvm_.build_store(builder, gathered, loop.values[0]);
+  LeaveFor(loop);
+}
+
+// Without a branch: blocks between multiplications keep LLVM from ordering them, and registers from
+// lasting. What is not inside is loaded from where there are zeros.
+void LaneLoads::LoadOne(const Loop& loop, LLVMValueRef place, LLVMValueRef is_inside) {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef chosen =
+      llvm_.build_select(builder, is_inside, place, build_.Zeros(loop.element_type), "");
+  LLVMValueRef loaded = llvm_.build_load(builder, loop.element_type, chosen, "");
+  llvm_.set_alignment(loaded, BytesPerElement(loop));
+  llvm_.build_store(builder, build_.Splat(loaded, Lanes(loop)), loop.values[0]);
   LeaveFor(loop);
 }
 

@@ -27,6 +27,8 @@ class LaneLoads : public LaneLoops {
   bool CanReplace(const Loop& loop) const override;
   void Replace(const Loop& loop) override;
 
+  // One element for all lanes.
+  void LoadOne(const Loop& loop, LLVMValueRef place, LLVMValueRef is_inside);
   // Of each lane.
   LLVMValueRef CanLoad(const Loop& loop, LLVMValueRef size) const;
   LLVMValueRef AddressOf(const Loop& loop, LLVMValueRef address, LLVMValueRef offset) const;

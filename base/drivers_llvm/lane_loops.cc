@@ -8,8 +8,6 @@ namespace {
 constexpr unsigned kMaskedLanesMin = 8;
 constexpr unsigned kMaskedBitsMin = 32;
 
-constexpr int kDepthMax = 8;  // Of operations that make up an offset.
-
 }  // namespace
 
 int LaneLoops::Combine() {
@@ -230,30 +228,8 @@ LLVMValueRef LaneLoops::HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValue
   return llvm_.build_and(build_.get(), is_before, build_.Splat(has_some, LanesOf(offsets)), "");
 }
 
-LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets, int depth) const {
-  LLVMBuilderRef builder = build_.get();
-  if (Is(offsets, kShuffleVector)) {
-    const int from = llvm_.get_mask_value(offsets, 0);
-    LLVMValueRef source = Operand(offsets, 0);
-    if (from >= 0 && static_cast<unsigned>(from) < LanesOf(source)) {
-      // Where it is computed, which may be outside of a loop.
-      if (llvm_.is_instruction(source) == nullptr || Is(source, kPhi)) {
-        return build_.Element(source, static_cast<unsigned>(from));
-      }
-      LLVMBasicBlockRef here = llvm_.get_insert_block(builder);
-      llvm_.position_before(builder, llvm_.get_next_instruction(source));
-      LLVMValueRef element = build_.Element(source, static_cast<unsigned>(from));
-      llvm_.position_before(builder, llvm_.get_terminator(here));
-      return element;
-    }
-  }
-  if (depth < kDepthMax && (Is(offsets, kAdd) || Is(offsets, kMul))) {
-    LLVMValueRef a = FirstOf(Operand(offsets, 0), depth + 1);
-    LLVMValueRef b = FirstOf(Operand(offsets, 1), depth + 1);
-    return Is(offsets, kAdd) ? llvm_.build_add(builder, a, b, "")
-                             : llvm_.build_mul(builder, a, b, "");
-  }
-  return build_.Element(offsets, 0);
+LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets) const {
+  return build_.Scalar(offsets, 0, llvm_.get_terminator(llvm_.get_insert_block(build_.get())));
 }
 
 LLVMValueRef LaneLoops::IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const {

@@ -67,9 +67,8 @@ class LaneLoops {
 
   // For each lane, whether the buffer has room for its `count` elements.
   LLVMValueRef HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValueRef size) const;
-  // The first lane's offset. What makes up those of all lanes is computed for that lane alone, and
-  // leaves vectors to what needs them.
-  LLVMValueRef FirstOf(LLVMValueRef offsets) const { return FirstOf(offsets, 0); }
+  // The first lane's offset, at the end of the block where the builder is.
+  LLVMValueRef FirstOf(LLVMValueRef offsets) const;
   // Whether a buffer has all of `lanes` elements from `first` on, which has 64 bits.
   LLVMValueRef IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const;
   // What the loop computes for lane 0, computed where the builder is.
@@ -117,7 +116,6 @@ class LaneLoops {
   int CombineIn(LLVMValueRef function);
   // None where `latch` ends no such loop.
   std::optional<Loop> LoopOf(LLVMBasicBlockRef latch) const;
-  LLVMValueRef FirstOf(LLVMValueRef offsets, int depth) const;
   LLVMValueRef Unshifted(const Loop& loop) const;
   bool ReadLatch(LLVMBasicBlockRef latch, Loop& loop) const;
   bool ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const;

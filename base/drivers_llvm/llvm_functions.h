@@ -51,6 +51,7 @@ enum LlvmOpcode : int {
   kShuffleVector = 52,
   kExtractValue = 53,
   kInsertValue = 54,
+  kFreeze = 68,
 };
 constexpr int kFloatType = 2;
 constexpr int kIntegerType = 8;
@@ -198,9 +199,13 @@ constexpr int kOrderedLess = 4;
       LLVMTypeRef(LLVMTypeRef result, LLVMTypeRef* parameters, unsigned count, int is_variadic))   \
   MEMBER(add_function, LLVMAddFunction,                                                            \
          LLVMValueRef(LLVMModuleRef, const char* name, LLVMTypeRef))                               \
+  MEMBER(add_global, LLVMAddGlobal, LLVMValueRef(LLVMModuleRef, LLVMTypeRef, const char* name))    \
+  MEMBER(set_initializer, LLVMSetInitializer, void(LLVMValueRef global, LLVMValueRef constant))    \
+  MEMBER(set_constant, LLVMSetGlobalConstant, void(LLVMValueRef global, int is_constant))          \
   MEMBER(set_linkage, LLVMSetLinkage, void(LLVMValueRef, int linkage))                             \
   MEMBER(get_parameter, LLVMGetParam, LLVMValueRef(LLVMValueRef function, unsigned index))         \
   MEMBER(get_first_parameter, LLVMGetFirstParam, LLVMValueRef(LLVMValueRef function))              \
+  MEMBER(count_parameters, LLVMCountParams, unsigned(LLVMValueRef function))                       \
   MEMBER(get_metadata_kind, LLVMGetMDKindIDInContext,                                              \
          unsigned(LLVMContextRef, const char* name, unsigned length))                              \
   MEMBER(metadata_string, LLVMMDStringInContext2,                                                  \
@@ -215,6 +220,10 @@ constexpr int kOrderedLess = 4;
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char* name))               \
   MEMBER(build_load, LLVMBuildLoad2,                                                               \
          LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef pointer, const char* name))        \
+  MEMBER(build_binary, LLVMBuildBinOp,                                                             \
+         LLVMValueRef(LLVMBuilderRef, int opcode, LLVMValueRef, LLVMValueRef, const char* name))   \
+  MEMBER(build_freeze, LLVMBuildFreeze,                                                            \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))                             \
   MEMBER(build_insert_value, LLVMBuildInsertValue,                                                 \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef aggregate, LLVMValueRef, unsigned index,        \
                       const char* name))                                                           \

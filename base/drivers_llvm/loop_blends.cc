@@ -239,6 +239,7 @@ bool LoopBlends::IsUniform(LLVMValueRef value, Loop& loop, int depth) const {
     case kSExt:
     case kZExt:
     case kTrunc:
+    case kFreeze:
       result = is_uniform(0);
       break;
     case kAdd:

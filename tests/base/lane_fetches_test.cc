@@ -17,6 +17,10 @@ namespace webnnd {
 namespace {
 
 constexpr uint32_t kChannels = 4;
+// What the index of a call may be: each lane's own, or the first one's.
+constexpr char kOwnIndex[] = "%index";
+constexpr char kFirstIndex[] = "%first_index";
+
 constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
 
 using Index = std::vector<int32_t>;  // Of each lane.
@@ -113,7 +117,7 @@ std::string Transpose(uint32_t lanes) {
 
 // void f({base, texels}* buffer, index, results): fetches, and stores channel behind channel. What
 // llvmpipe makes of a buffer of RGBA32_UINT (lp_build_fetch_rgba_soa).
-std::string FetchFunction(uint32_t lanes) {
+std::string FetchFunction(uint32_t lanes, const char* index = kOwnIndex) {
   std::string text = R"(
 define internal fastcc FOUR @fetch({ i8*, i32 }* noalias %buffer, <L x i32> %index) {
 entry:
@@ -154,7 +158,8 @@ entry:
 
 define void @f({ i8*, i32 }* %buffer, <L x i32>* %index_at, <L x float>* %results) {
   %index = load <L x i32>, <L x i32>* %index_at, align 4
-  %all = call fastcc FOUR @fetch({ i8*, i32 }* %buffer, <L x i32> %index)
+  %first_index = shufflevector <L x i32> %index, <L x i32> undef, <L x i32> zeroinitializer
+  %all = call fastcc FOUR @fetch({ i8*, i32 }* %buffer, <L x i32> INDEX)
 )";
   for (const char* k : {"0", "1", "2", "3"}) {
     text += AllReplaced(R"(  %channel# = extractvalue FOUR %all, #
@@ -168,6 +173,7 @@ define void @f({ i8*, i32 }* %buffer, <L x i32>* %index_at, <L x float>* %result
     text = AllReplaced(text, "SPLAT(" + std::to_string(number) + ")",
                        "<" + List(lanes, [&](uint32_t) { return number; }) + ">");
   }
+  text = AllReplaced(text, "INDEX", index);
   text = AllReplaced(text, "FOUR", "{ <L x float>, <L x float>, <L x float>, <L x float> }");
   text = AllReplaced(text, "<H x", "<" + std::to_string(lanes / 2) + " x");
   return AllReplaced(text, "<L x", "<" + std::to_string(lanes) + " x");
@@ -259,6 +265,27 @@ TEST_F(LaneFetches, Texels_AreWhatTheyWouldBe) {
     EXPECT_TRUE(IsShortened(FetchFunction(lanes)));
     llvm_.Run(FetchFunction(lanes), kPasses,
               [&](void* function) { ExpectMeaningOfAll(function, lanes); });
+  }
+}
+
+// Where all lanes fetch the first one's, from before and behind the buffer, too.
+TEST_F(LaneFetches, OfOneTexel_AreOneLoad) {
+  for (const uint32_t lanes : {4, 8, 16}) {
+    SCOPED_TRACE(lanes);
+    const std::string text = FetchFunction(lanes, kFirstIndex);
+    const std::string code = llvm_.Optimize(text, kPasses);
+    EXPECT_NE(code.find("@zeros"), std::string::npos) << code;
+    EXPECT_EQ(code.find("call fastcc"), std::string::npos) << code;
+    llvm_.Run(text, kPasses, [&](void* function) {
+      Guarded memory;
+      for (const uint32_t count : {1u, 2u, 7u, Guarded::kTexels}) {
+        for (const int32_t texel :
+             {0, 1, 6, 7, 255, 256, -1, -2, INT32_MAX, INT32_MIN, INT32_MIN + 1}) {
+          Index index(lanes, texel);
+          ExpectMeaning(function, memory, count, index);
+        }
+      }
+    });
   }
 }
 

@@ -26,6 +26,27 @@ constexpr char kUniform[] =
     "  %offsets = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> "
     "zeroinitializer\n";
 
+// The same, made up by all that is computed for one lane alone.
+constexpr char kUniformSum[] = R"(  %tripled = mul <8 x i32> %own_offsets, THREES
+  %frozen = freeze <8 x i32> %tripled
+  %doubled = shl <8 x i32> %own_offsets, ONES
+  %own_kept = sub <8 x i32> %frozen, %doubled
+  %with_bit = shl <8 x i32> %own_kept, ONES
+  %or_bit = or <8 x i32> %with_bit, ONES
+  %bit_of = and <8 x i32> %or_bit, ONES
+  %with_more = add <8 x i32> %or_bit, %bit_of
+  %back = sub <8 x i32> %with_more, TWOS
+  %sums = sub <8 x i32> %back, %own_kept
+  %offset_of_first = extractelement <8 x i32> %sums, i32 0
+  %inserted = insertelement <8 x i32> undef, i32 %offset_of_first, i32 0
+  %offsets = shufflevector <8 x i32> %inserted, <8 x i32> undef, <8 x i32> zeroinitializer
+)";
+
+// That of another lane than the first.
+constexpr char kUniformOfThird[] =
+    "  %sums = add <8 x i32> %own_offsets, zeroinitializer\n"
+    "  %offsets = shufflevector <8 x i32> %sums, <8 x i32> undef, <8 x i32> TWOS\n";
+
 constexpr char kElement[] = R"(  br i1 %stores#, label %inside#_, label %outside#_
 
 inside#_:
@@ -88,7 +109,10 @@ class GuardedRoom {
 
 constexpr uint32_t kRoom = 256;  // Elements, which a page has room for.
 
-enum class Places { kOwn, kNeighbours, kUniform };
+// kUniform: those of the first lane; kThird: of the third one.
+enum class Places { kOwn, kNeighbours, kUniform, kThird };
+
+bool AreUniform(Places places) { return places == Places::kUniform || places == Places::kThird; }
 
 // Every way on purpose: elements that follow, that lie apart, that are the same, with lanes that
 // are idle, and with too little room by one element, for one lane, or for all.
@@ -111,13 +135,15 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
     if (random() % 8 == 0) offsets[random() % lanes] = 0u - 1 - random() % 5;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       if (places == Places::kNeighbours) offsets[lane] = offsets[0] + lane;
-      if (places == Places::kUniform) offsets[lane] = offsets[0];
     }
     for (uint32_t& active : mask) {
       if (random() % 16 == 0) active = 0;
     }
     if (random() % 16 == 0) mask.assign(lanes, 0);
-    const uint32_t end = offsets[lanes - 1] + 1;
+    const auto place_of = [&](uint32_t lane) {
+      return offsets[places == Places::kUniform ? 0 : places == Places::kThird ? 2 : lane];
+    };
+    const uint32_t end = place_of(lanes - 1) + 1;
     const uint32_t sizes[] = {kRoom, end, end - 1, end - static_cast<uint32_t>(random() % 8), 1, 0};
     const uint32_t size = std::min(kRoom, sizes[random() % 6]);
     auto* elements =
@@ -132,9 +158,9 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
         buffers, mask.data(), offsets.data(), values.data());
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       if (mask[lane] == 0) continue;  // Anything.
-      const Element expected = offsets[lane] < size ? elements[offsets[lane]] : 0;
+      const Element expected = place_of(lane) < size ? elements[place_of(lane)] : 0;
       ASSERT_EQ(values[lane], expected)
-          << "lane " << lane << ", from " << offsets[0] << ", size " << size;
+          << "lane " << lane << ", at " << place_of(lane) << ", size " << size;
     }
   }
 }
@@ -155,13 +181,14 @@ class LaneLoads : public testing::Test {
       sketch.lanes = lanes;
       const std::string text = LoadLoop(sketch);
       const std::string code = llvm_.Optimize(text, kPasses);
-      EXPECT_TRUE(IsCombined(code)) << code;
+      // What is one load chooses where from, and branches nowhere.
+      EXPECT_EQ(IsCombined(code), !AreUniform(places)) << code;
+      EXPECT_EQ(code.find("@zeros") != std::string::npos, AreUniform(places)) << code;
       // Nothing is left of the loop.
       EXPECT_EQ(code.find("latch"), std::string::npos) << code;
       // Whether lanes follow each other is asked where it is not known.
       EXPECT_EQ(code.find("icmp eq <") != std::string::npos, places == Places::kOwn) << code;
-      EXPECT_EQ(code.find("llvm.masked.gather") != std::string::npos, places != Places::kUniform)
-          << code;
+      EXPECT_EQ(code.find("llvm.masked.gather") != std::string::npos, !AreUniform(places)) << code;
       llvm_.Run(text, kPasses,
                 [&](void* function) { ExpectMeaningInAllWays<Element>(function, lanes, places); });
     }
@@ -195,6 +222,14 @@ TEST_F(LaneLoads, Neighbours_AreNotLookedAt) {
 TEST_F(LaneLoads, OfOnePlace_AreOneLoad) {
   ExpectCombinedAndRight<uint32_t>({.offsets = kUniform}, Places::kUniform);
   ExpectCombinedAndRight<uint64_t>({.bits = 64, .offsets = kUniform}, Places::kUniform);
+  ExpectCombinedAndRight<uint32_t>({.offsets = kUniformOfThird}, Places::kThird);
+}
+
+TEST_F(LaneLoads, OfOnePlace_AreComputedOnce) {
+  ExpectCombinedAndRight<uint32_t>({.offsets = kUniformSum}, Places::kUniform);
+  // None of the sums is left as one of vectors.
+  const std::string code = llvm_.Optimize(LoadLoop({.offsets = kUniformSum}), kPasses);
+  EXPECT_EQ(code.find("mul <8 x i32>"), std::string::npos) << code;
 }
 
 // What is almost one of these is not taken for it.

@@ -113,6 +113,7 @@ AFTER
   text = Splice(text, "SHIFT", std::to_string(shift));
   text = Splice(text, "ONES", Numbers(sketch.lanes, 1, 0));
   text = Splice(text, "TWOS", Numbers(sketch.lanes, 2, 0));
+  text = Splice(text, "THREES", Numbers(sketch.lanes, 3, 0));
   text = Splice(text, "NUMBERS", Numbers(sketch.lanes, 0, 1));
   text = Splice(text, "BYTES_LOG2", Numbers(sketch.lanes, shift, 0));
   text = Splice(text, "<8 x", "<" + std::to_string(sketch.lanes) + " x");
