@@ -7,9 +7,11 @@ namespace {
 
 constexpr unsigned kLanes = 16;
 
-// Of a block: fewer fit into the registers in any order. Products have 512 and more, the largest
-// block that loses has 144 (a depthwise convolution).
+// Of a block: fewer fit into the registers in any order. The largest block that loses has 144 (a
+// depthwise convolution).
 constexpr int kMultiplyAddsMin = 256;
+// Of a module whose blocks are short, because each load is checked: those of products.
+constexpr int kMultiplyAddsOfModuleMin = 512;
 
 std::shared_mutex& Order() {
   static std::shared_mutex order;
@@ -26,12 +28,14 @@ bool IsMultiplyAdd(const Llvm& llvm, LLVMValueRef instruction, unsigned intrinsi
 
 bool HasManyMultiplyAdds(const Llvm& llvm, LLVMModuleRef module) {
   const unsigned intrinsic = llvm.lookup_intrinsic("llvm.fmuladd", std::strlen("llvm.fmuladd"));
+  int of_module = 0;
   for (auto* f = llvm.get_first_function(module); f != nullptr; f = llvm.get_next_function(f)) {
     for (auto* b = llvm.get_first_block(f); b != nullptr; b = llvm.get_next_block(b)) {
       int count = 0;
       for (auto* i = llvm.get_first_instruction(b); i != nullptr;
            i = llvm.get_next_instruction(i)) {
-        if (IsMultiplyAdd(llvm, i, intrinsic) && ++count == kMultiplyAddsMin) return true;
+        if (!IsMultiplyAdd(llvm, i, intrinsic)) continue;
+        if (++count == kMultiplyAddsMin || ++of_module == kMultiplyAddsOfModuleMin) return true;
       }
     }
   }

@@ -108,6 +108,18 @@ TEST(Scheduling, BlocksOfManyMultiplyAdds_KeepToTheProgramsOrder) {
   }
 }
 
+// Of a product whose loads are checked, blocks are short.
+TEST(Scheduling, ModulesOfManyMultiplyAdds_KeepToTheProgramsOrder) {
+  const Driver driver(WEBNND_FAKE_DRIVER);
+  int function;
+  driver.SetBlocks(4);
+  for (const auto& [count, calls] : {std::pair(128, kInOrder), std::pair(127, kAsEver)}) {
+    driver.SetMultiplyAdds(count, 16);
+    EXPECT_EQ(driver.Jit(&function), &function);
+    EXPECT_EQ(driver.TakeCalls(), calls) << count;
+  }
+}
+
 // The order is one for all that is compiled at a time.
 TEST(Scheduling, ModulesThatWantAnotherOrder_WaitForEachOther) {
   const Driver driver(WEBNND_FAKE_DRIVER);
