@@ -140,6 +140,11 @@ void AddMultiplyAdds(Cases& cases) {
   }
   cases.push_back(Conv2d({"conv2d depthwise 3x3 512 at 14", 512, 512, 14, 3, 1, true}));
   cases.push_back(Conv2d({"conv2d depthwise 3x3 960 at 7", 960, 960, 7, 3, 1, true}));
+  cases.push_back(Conv2d({"conv2d depthwise 3x3/2 96 at 112", 96, 96, 112, 3, 2, true}));
+  cases.push_back(Conv2d({"conv2d depthwise 3x3/2 192 at 28", 192, 192, 28, 3, 2, true}));
+  cases.push_back(Conv2d({"conv2d depthwise 3x3/2 576 at 14", 576, 576, 14, 3, 2, true}));
+  cases.push_back(Conv2d({"conv2d 1x1 24->144 at 56", 24, 144, 56, 1}));
+  cases.push_back(Conv2d({"conv2d 1x1 320->1280 at 7", 320, 1280, 7, 1}));
   cases.push_back(Conv2d({"conv2d 3x3 64->64 at 56", 64, 64, 56, 3, 1, false, false, kFloat16}));
   cases.push_back(Conv2d({"conv2d 3x3/2 3->32 at 224", 3, 32, 224, 3, 2}));
   cases.push_back(Conv2d({"conv2d 3x3/2 3->32 at 224", 3, 32, 224, 3, 2, false, true}));
