@@ -87,7 +87,60 @@ Place PlaceOf(uint index) {
   return Place(matrix, panel - matrix * panels.x, index - panel * blocks.x);
 }
 
+// On llvmpipe neighbouring invocations have neighbours, whose steps it stores as they lie in registers:
+// of quads along k it has one vector for each step.
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+
+bool GoesByNeighbours() {
+  if (kSubgroupSize == 0u || kLoads == LOADS_ONE) return false;
+  return kLoads == LOADS_FOUR_ALONG_K || kType == kFloat32;
+}
+
+// One block of a panel.
+void PackBlock(uint index) {
+  const Place place = PlaceOf(index);
+  const uint k = UNIFORM(kSteps * place.block);
+  const uint panel = UNIFORM(32u * place.panel);
+  const uint offset = UNIFORM(StridedOffsets(place.matrix, 4u, P(5)).x);
+  const uint to =
+      UNIFORM(32u * kSteps * ((place.matrix * P4(3).x + place.panel) * P4(2).x + place.block));
+  const uint lane = gl_SubgroupInvocationID;
+  for (uint first = UNKNOWN_ZERO; first < 32u; first += kSubgroupSize) {
+    const uint start = UNIFORM(panel + first);
+    const uint column = start + lane;
+    vec4 fours[kSteps / 4u];
+    [[unroll]] for (uint s = 0u; s < kSteps; ++s) {
+      if (kLoads == LOADS_FOUR_ALONG_K && s % 4u == 0u) {
+        const uint row = offset + min(column, P(1) - 1u) * P(3);
+        fours[s / 4u] = LoadFour1(row + min(k + s, P(2) - 4u));
+      } else if (kLoads == LOADS_FOUR_ACROSS) {
+        const uint from = UNIFORM(offset + min(k + s, P(2) - 1u) * P(4) + start);
+        fours[s / 4u][s % 4u] = uintBitsToFloat(LOAD_WORD(1, from + lane));
+      }
+    }
+    [[unroll]] for (uint s = 0u; s < kSteps; ++s) {
+      const bool inside = column < P(1) && k + s < P(2);
+      const uint bits = inside ? floatBitsToUint(fours[s / 4u][s % 4u]) : 0u;
+      STORE_WORD(2, UNIFORM(to + 32u * s + first) + lane, bits);
+    }
+  }
+}
+
+void PackByNeighbours(uint blocks) {
+  const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, blocks);
+  for (uint i = StartOfWorkgroup(gl_WorkGroupID.x, blocks); i < end; ++i) PackBlock(UNIFORM(i));
+}
+#else
+bool GoesByNeighbours() { return false; }
+void PackByNeighbours(uint blocks) {}
+#endif
+
 void main() {
+  if (GoesByNeighbours()) {
+    PackByNeighbours(P(0) / 8u);
+    return;
+  }
   GRID_STRIDE_LOOP(unit, P(0)) {
     Place place = PlaceOf(unit / 8u);
     uint k = kSteps * place.block;

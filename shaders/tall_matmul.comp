@@ -22,7 +22,8 @@
 // the image that b is, as divisor. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
-// residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl).
+// residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl), or 10, on
+// llvmpipe, how many steps a turn of lane_columns.glsl takes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -61,6 +62,10 @@ layout(constant_id = 8) const uint kHasResidual = 0u;
 #define STORES_FOUR_ALONG_N 2u
 #define STORES_FOUR_ALONG_M 3u
 #define STORES_BLOCKS 4u
+
+#if TENSOR_READS == READS_TEXELS
+layout(constant_id = 10) const uint kStepsOfTurn = 8u;
+#endif
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -345,6 +350,14 @@ void ComputeTile(Tile tile) {
   }
 }
 
+// Neighbouring columns of an image seldom lie beside each other.
+#if TENSOR_READS == READS_TEXELS && !defined(IMAGE)
+#include "lane_columns.glsl"
+#else
+bool GoesByColumns() { return false; }
+void ComputeTileByColumns(Tile tile, uint a, uint b, uint first_column) {}
+#endif
+
 Tile MakeTile(uint matrix, uint row_of_tiles, uint first_column) {
   Tile tile;
   uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
@@ -399,6 +412,13 @@ void main() {
   for (uint index = first; index < end; ++index) {
     TilePlace place = PlaceOfTile(SelectPart(index, whole_tiles), down, across);
     uint first_column = place.column * tile_columns;
-    ComputeTile(MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns()));
+    const Tile tile =
+        MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns());
+    if (GoesByColumns()) {
+      const uvec4 offsets = StridedOffsets(place.matrix, 4u, P(12));
+      ComputeTileByColumns(tile, UNIFORM(offsets.x + place.row * P(4)), UNIFORM(offsets.y), first_column);
+    } else {
+      ComputeTile(tile);
+    }
   }
 }

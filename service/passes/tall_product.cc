@@ -221,6 +221,12 @@ uint32_t StepsOf(const Product& product, LoadPattern b_loads, const LoweringBuil
   return b_loads == LoadPattern::kPanels && !builder.wide() ? PanelDepth(product) : product.depth;
 }
 
+// Of a turn of shaders/lane_columns.glsl: none are left behind the last turn but those of a rest.
+uint32_t StepsOfTurn(uint32_t steps) {
+  constexpr uint32_t kMany = 2 * kBlock;
+  return steps % kMany == 0 ? kMany : kBlock;
+}
+
 // a, where it does not load as it is, and b where it loads so, are panels.
 LoweredCall MakeTallCall(const Product& product, LoadPattern a_loads, LoadPattern b_loads,
                          const LoweringBuilder& builder) {
@@ -318,7 +324,9 @@ Status AddDividedCalls(LoweredCall call, const Product& product,
 Status AddTallCalls(Product product, LoadPattern a_loads, LoadPattern b_loads,
                     LoweringBuilder& builder) {
   if (!builder.wide()) {
-    builder.AddCall(MakeTallCall(product, a_loads, b_loads, builder));
+    LoweredCall call = MakeTallCall(product, a_loads, b_loads, builder);
+    call.specialization.push_back(StepsOfTurn(StepsOf(product, b_loads, builder)));
+    builder.AddCall(std::move(call));
     return {};
   }
   const SharedTiling tiling = ChooseTiling(product, FillsResult(product, builder));

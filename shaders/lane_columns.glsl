@@ -1,0 +1,147 @@
+// How tall_matmul.comp computes a tile on llvmpipe where neighbouring invocations take neighbouring
+// columns: b is loaded by whole vectors, each element of a for all of them at once, and what a few rows
+// add up stays in registers over many steps.
+//
+// The steps of a tile come in blocks, so short that what they take of a and of b stays in the first
+// cache while one group of rows after the other goes over it. UNIFORM names what all invocations share.
+#ifndef WEBNND_SHADERS_LANE_COLUMNS_GLSL_
+#define WEBNND_SHADERS_LANE_COLUMNS_GLSL_
+
+const uint kRowsOfGroup = 8u;
+// Neighbouring columns of an invocation, each as far from the next as there are invocations: as many as
+// registers have room for.
+const uint kVectors = kSubgroupSize == 16u ? 2u : 1u;
+const uint kVectorsMax = 2u;
+const uint kStepsOfBlock = 128u;
+const uint kColumnsOfPanel = 32u;  // Of b.
+
+// Whether what the module is specialised to goes so. One condition after the other: glslang puts what
+// joins constants by && where it is not defined yet.
+bool GoesByColumns() {
+  if (kSubgroupSize != 16u && kSubgroupSize != 8u) return false;
+  if (kStores == STORES_BLOCKS) return false;
+  if (kType != kFloat32) return false;
+  return kLoadsB == LOADS_PANELS || kLoadsB == LOADS_FOUR_ACROSS;
+}
+
+struct GroupSums {
+  float of[kRowsOfGroup][kVectorsMax];
+};
+
+GroupSums ZeroGroupSums() {
+  GroupSums sums;
+  [[unroll]] for (uint r = 0u; r < kRowsOfGroup; ++r) {
+    [[unroll]] for (uint v = 0u; v < kVectors; ++v) sums.of[r][v] = 0.0;
+  }
+  return sums;
+}
+
+// `count` steps, which are few; `a` and `b` are where those of the first one begin.
+void AddFewSteps(uint a, uint b, uint b_stride, const uint count, inout GroupSums sums) {
+  [[unroll]] for (uint s = 0u; s < count; ++s) {
+    float b_of[kVectorsMax];
+    [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
+      const uint first = UNIFORM(b + s * b_stride + v * kSubgroupSize);
+      b_of[v] = uintBitsToFloat(LOAD_WORD(2, first + gl_SubgroupInvocationID));
+    }
+    [[unroll]] for (uint q = 0u; q < kRowsOfGroup / 4u; ++q) {
+      const vec4 rows = uintBitsToFloat(LOAD_QUAD(1, UNIFORM((a >> 2) + s * (kPanelRows / 4u) + q)));
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
+          sums.of[4u * q + i][v] = fma(rows[i], b_of[v], sums.of[4u * q + i][v]);
+        }
+      }
+    }
+  }
+}
+
+void AddStepsOfGroup(uint a, uint b, uint first, uint end, inout GroupSums sums) {
+  const uint stride = UNIFORM(P(6));
+  uint step = first;
+  for (; step + kStepsOfTurn <= end; step += kStepsOfTurn) {
+    const uint k = UNIFORM(step);
+    AddFewSteps(UNIFORM(a + k * kPanelRows), UNIFORM(b + k * stride), stride, kStepsOfTurn, sums);
+  }
+  if (kHasRest != 0u) {
+    for (; step < end; ++step) {
+      const uint k = UNIFORM(step);
+      AddFewSteps(UNIFORM(a + k * kPanelRows), UNIFORM(b + k * stride), stride, 1u, sums);
+    }
+  }
+}
+
+// Of row m, which all share, and of this invocation's column n.
+void StoreOfColumn(Tile tile, uint m, uint n, float sum) {
+  float value = uintBitsToFloat(P(10)) * sum;
+  if (kC == C_OF_ROW) {
+    const uint e = tile.c_offset + min(m, P(1) - 1u) * P(8);
+    value += uintBitsToFloat(P(11)) * LOAD(4, kResultType, UNIFORM(e));
+  } else if (kC != C_NONE) {
+    value += uintBitsToFloat(P(11)) * LoadC(tile, m, n);
+  }
+  const uint first = UNIFORM(tile.result_offset + m * P(13) + (n - gl_SubgroupInvocationID));
+  const uint e = kStores == STORES_FOUR_ALONG_N ? first + gl_SubgroupInvocationID
+                                                : tile.result_offset + m * P(13) + n * P(14);
+  const bool is_there = m < P(1) && n < P(2);
+  if (kHasResidual != 0u) value += LOAD(5, kResultType, is_there ? e : 0u);
+  value = Activate(value);
+  if (kResultType == kFloat32) {
+    if (is_there) STORE_WORD(3, e, floatBitsToUint(value));
+    return;
+  }
+  const uint half_word = FloatToHalf(value);
+  if (kStores == STORES_FOUR_ALONG_N || kStores == STORES_PAIRS) {
+    const uint word = half_word | (subgroupShuffleXor(half_word, 1u) << 16);
+    if (is_there && (gl_SubgroupInvocationID & 1u) == 0u) STORE_WORD(3, e >> 1, word);
+  } else {
+    const uint shift = (e & 1u) << 4;
+    if (is_there) MERGE_WORD(3, e >> 1, 0xffffu << shift, half_word << shift);
+  }
+}
+
+void StoreGroup(Tile tile, uint first_row, uint first_column, GroupSums sums) {
+  [[unroll]] for (uint r = 0u; r < kRowsOfGroup; ++r) {
+    [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
+      const uint n = first_column + v * kSubgroupSize + gl_SubgroupInvocationID;
+      StoreOfColumn(tile, first_row + r, n, sums.of[r][v]);
+    }
+  }
+}
+
+// Of the tile's columns, those of one invocation's vectors from `first` on.
+void ComputeColumns(Tile tile, uint a, uint b, uint first) {
+  const uint depth = UNIFORM(P(3));
+  const uint rows = UNIFORM(P(1) - tile.first_row);
+  GroupSums sums0 = ZeroGroupSums();
+  GroupSums sums1 = ZeroGroupSums();
+  GroupSums sums2 = ZeroGroupSums();
+  GroupSums sums3 = ZeroGroupSums();
+  for (uint block = 0u; block < depth; block += kStepsOfBlock) {
+    const uint begin = UNIFORM(block);
+    const uint end = min(begin + kStepsOfBlock, depth);
+    // Not a loop: drivers do not unroll those that have loops in them.
+    AddStepsOfGroup(a, b, begin, end, sums0);
+    AddStepsOfGroup(a + 8u, b, begin, UNIFORM(rows > 8u ? end : begin), sums1);
+    AddStepsOfGroup(a + 16u, b, begin, UNIFORM(rows > 16u ? end : begin), sums2);
+    AddStepsOfGroup(a + 24u, b, begin, UNIFORM(rows > 24u ? end : begin), sums3);
+  }
+  StoreGroup(tile, tile.first_row, first, sums0);
+  StoreGroup(tile, tile.first_row + 8u, first, sums1);
+  StoreGroup(tile, tile.first_row + 16u, first, sums2);
+  StoreGroup(tile, tile.first_row + 24u, first, sums3);
+}
+
+void ComputeTileByColumns(Tile tile, uint a, uint b, uint first_column) {
+  const uint width = kVectors * kSubgroupSize;
+  const uint end = UNIFORM(min(first_column + TileColumns(), P(2)));
+  for (uint loop = first_column; loop < end; loop += width) {
+    const uint first = UNIFORM(loop);
+    uint place = first;
+    if (kLoadsB == LOADS_PANELS) {
+      place = first / kColumnsOfPanel * P(5) + (first & (kColumnsOfPanel - 1u));
+    }
+    ComputeColumns(tile, a, UNIFORM(b + place), first);
+  }
+}
+
+#endif  // WEBNND_SHADERS_LANE_COLUMNS_GLSL_
