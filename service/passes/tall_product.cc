@@ -374,9 +374,9 @@ Result<ValueId> AddBlockPanels(const Product& product, const Product& part, Valu
 }  // namespace
 
 bool IsTall(const Product& product, bool wide) {
-  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 22;
+  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
   constexpr uint64_t kMultiplyAddsMinOfWide = uint64_t{1} << 20;
-  constexpr uint32_t kRowsMin = 24;
+  constexpr uint32_t kRowsMin = 8;
   constexpr uint64_t kTilesMin = 8;
   if (!PanelsFit(product, 0)) return false;
   // Tiles that are not full cost them less than all of the steps one after the other.
