@@ -70,8 +70,9 @@ void LaneLoads::Replace(const Loop& loop) {
   }
   LLVMValueRef can_load = nullptr;
   LLVMValueRef can_load_all = nullptr;
-  if (step == 1) {
-    can_load_all = IsRunInside(first, Lanes(loop), size);
+  const bool is_run = step == 1 || step == 2;
+  if (is_run) {
+    can_load_all = IsRunInside(first, *step * (Lanes(loop) - 1) + 1, size);
   } else {
     can_load = CanLoad(loop, size);
     can_load_all = build_.AreAll(
@@ -84,29 +85,48 @@ void LaneLoads::Replace(const Loop& loop) {
   llvm_.erase(old_end);
 
   llvm_.position_at_end(builder, following);
-  LLVMTypeRef type = ValueType(loop);
-  LLVMValueRef place = llvm_.build_bitcast(builder, AddressOf(loop, address, first),
-                                           llvm_.pointer_type(type, 0), "");
-  LLVMValueRef loaded = llvm_.build_load(builder, type, place, "");
-  llvm_.set_alignment(loaded, BytesPerElement(loop));
-  llvm_.build_store(builder, loaded, loop.values[0]);
+  LLVMValueRef run = LoadRun(loop, address, first);
+  if (step == 2) {
+    const unsigned to_last = Lanes(loop) - 1;
+    LLVMValueRef wide = build_.WideNumber(to_last);
+    LLVMValueRef second = LoadRun(loop, address, llvm_.build_add(builder, first, wide, ""));
+    std::vector<unsigned> elements;
+    for (unsigned lane = 0; lane < Lanes(loop); ++lane) {
+      elements.push_back(2 * lane <= to_last ? 2 * lane : 2 * lane + 1);
+    }
+    run = build_.Shuffle(run, second, elements);
+  }
+  llvm_.build_store(builder, run, loop.values[0]);
   LeaveFor(loop);
 
   llvm_.position_at_end(builder, apart);
   LLVMValueRef offsets = loop.offsets;
-  if (step == 1) {  // Where nothing else needs all lanes' they are made up here alone.
+  if (is_run) {  // Where nothing else needs all lanes' they are made up here alone.
     std::vector<LLVMValueRef> numbers;
-    for (unsigned lane = 0; lane < Lanes(loop); ++lane) numbers.push_back(build_.Number(lane));
+    for (unsigned lane = 0; lane < Lanes(loop); ++lane) {
+      numbers.push_back(build_.Number(*step * lane));
+    }
     LLVMValueRef own = llvm_.const_vector(numbers.data(), Lanes(loop));
     offsets = llvm_.build_add(builder, build_.Splat(offset, Lanes(loop)), own, "");
     can_load = llvm_.build_and(builder, loop.active, HaveRoom(offsets, 1, size), "");
   }
+  LLVMTypeRef type = ValueType(loop);
   LLVMValueRef places = AddressOf(loop, address, offsets);
   LLVMValueRef gathered = CallIntrinsic(
       "llvm.masked.gather", {type, llvm_.type_of(places)},
       {places, build_.Number(BytesPerElement(loop)), can_load, llvm_.const_null(type)});
   llvm_.build_store(builder, gathered, loop.values[0]);
   LeaveFor(loop);
+}
+
+LLVMValueRef LaneLoads::LoadRun(const Loop& loop, LLVMValueRef address, LLVMValueRef first) const {
+  LLVMBuilderRef builder = build_.get();
+  LLVMTypeRef type = ValueType(loop);
+  LLVMValueRef place = llvm_.build_bitcast(builder, AddressOf(loop, address, first),
+                                           llvm_.pointer_type(type, 0), "");
+  LLVMValueRef loaded = llvm_.build_load(builder, type, place, "");
+  llvm_.set_alignment(loaded, BytesPerElement(loop));
+  return loaded;
 }
 
 // Without a branch: blocks between multiplications keep LLVM from ordering them, and registers from

@@ -27,6 +27,8 @@ class LaneLoads : public LaneLoops {
   bool CanReplace(const Loop& loop) const override;
   void Replace(const Loop& loop) override;
 
+  // As many elements as there are lanes, from `first` on.
+  LLVMValueRef LoadRun(const Loop& loop, LLVMValueRef address, LLVMValueRef first) const;
   // One element for all lanes.
   void LoadOne(const Loop& loop, LLVMValueRef place, LLVMValueRef is_inside);
   // Of each lane.

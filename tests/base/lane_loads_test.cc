@@ -42,6 +42,15 @@ constexpr char kUniformSum[] = R"(  %tripled = mul <8 x i32> %own_offsets, THREE
   %offsets = shufflevector <8 x i32> %inserted, <8 x i32> undef, <8 x i32> zeroinitializer
 )";
 
+// As kNeighbours, but two apart.
+constexpr char kEverySecond[] =
+    R"(  %first = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> zeroinitializer
+  %doubled = shl <8 x i32> NUMBERS, ONES
+  %places = add <8 x i32> %doubled, %first
+  %bytes = shl <8 x i32> %places, BYTES_LOG2
+  %offsets = lshr <8 x i32> %bytes, BYTES_LOG2
+)";
+
 // That of another lane than the first.
 constexpr char kUniformOfThird[] =
     "  %sums = add <8 x i32> %own_offsets, zeroinitializer\n"
@@ -109,8 +118,9 @@ class GuardedRoom {
 
 constexpr uint32_t kRoom = 256;  // Elements, which a page has room for.
 
-// kUniform: those of the first lane; kThird: of the third one.
-enum class Places { kOwn, kNeighbours, kUniform, kThird };
+// kEverySecond: two of a lane behind those of the lane before; kUniform: those of the first lane;
+// kThird: of the third one.
+enum class Places { kOwn, kNeighbours, kEverySecond, kUniform, kThird };
 
 bool AreUniform(Places places) { return places == Places::kUniform || places == Places::kThird; }
 
@@ -135,6 +145,7 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
     if (random() % 8 == 0) offsets[random() % lanes] = 0u - 1 - random() % 5;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       if (places == Places::kNeighbours) offsets[lane] = offsets[0] + lane;
+      if (places == Places::kEverySecond) offsets[lane] = offsets[0] + 2 * lane;
     }
     for (uint32_t& active : mask) {
       if (random() % 16 == 0) active = 0;
@@ -219,6 +230,11 @@ TEST_F(LaneLoads, Neighbours_AreNotLookedAt) {
   }
 }
 
+TEST_F(LaneLoads, EverySecond_IsOneOfTwoLoads) {
+  ExpectCombinedAndRight<uint32_t>({.offsets = kEverySecond}, Places::kEverySecond);
+  ExpectCombinedAndRight<uint64_t>({.bits = 64, .offsets = kEverySecond}, Places::kEverySecond);
+}
+
 TEST_F(LaneLoads, OfOnePlace_AreOneLoad) {
   ExpectCombinedAndRight<uint32_t>({.offsets = kUniform}, Places::kUniform);
   ExpectCombinedAndRight<uint64_t>({.bits = 64, .offsets = kUniform}, Places::kUniform);
@@ -238,7 +254,7 @@ TEST_F(LaneLoads, OtherPlaces_AreLookedAt) {
       "  %first = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> "
       "zeroinitializer\n";
   for (const std::string& places : {
-           "%offsets = add <8 x i32> %first, " + Numbers(8, 0, 2),
+           "%offsets = add <8 x i32> %first, " + Numbers(8, 0, 3),
            std::string("%offsets = add <8 x i32> %first, <i32 0, i32 1, i32 2, i32 3, i32 4, i32 "
                        "5, i32 6, i32 8>"),
            std::string("%offsets = add <8 x i32> %own_offsets, NUMBERS"),
@@ -246,9 +262,9 @@ TEST_F(LaneLoads, OtherPlaces_AreLookedAt) {
            std::string("%offsets = shl <8 x i32> NUMBERS, %first"),
            std::string("%offsets = sub <8 x i32> %first, NUMBERS"),
            std::string("%places = add <8 x i32> %first, NUMBERS\n  %offsets = mul <8 x i32> "
-                       "%places, TWOS"),
+                       "%places, THREES"),
            std::string("%places = add <8 x i32> %first, NUMBERS\n  %offsets = shl <8 x i32> "
-                       "%places, ONES"),
+                       "%places, TWOS"),
            // Bytes of other elements.
            "%places = add <8 x i32> %first, NUMBERS\n  %bytes = shl <8 x i32> %places, " +
                Numbers(8, 3, 0) + "\n  %offsets = lshr <8 x i32> %bytes, " + Numbers(8, 2, 0),
