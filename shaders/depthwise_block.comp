@@ -17,7 +17,7 @@
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = false;
 #include "depthwise_lines.glsl"
-const bool kByLines = kType == kFloat32 && STEP == 1u;
+const bool kByLines = kType == kFloat32;
 #else
 const bool kByLines = false;
 void ComputeAllLines(uint planes) {}

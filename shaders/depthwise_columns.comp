@@ -20,6 +20,7 @@ layout(constant_id = 8) const uint kLead = 0u;
 
 // On llvmpipe float32 goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
+#define STEP 1u
 const bool kHasWholeTurns = true;
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;

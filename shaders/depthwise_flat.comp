@@ -18,6 +18,7 @@ layout(constant_id = 8) const uint kStraddles = 0u;
 
 // On llvmpipe float32 goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
+#define STEP 1u
 const bool kHasWholeTurns = false;
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;

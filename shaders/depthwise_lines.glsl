@@ -1,6 +1,6 @@
-// What kernels for depthwise convolutions of images whose columns lie together do of float32 where
-// windows move by one: neighbouring invocations take neighbouring columns, of which llvmpipe loads and
-// stores all at once, wherever in memory they begin.
+// What kernels for depthwise convolutions of images whose columns lie together do of float32, with
+// windows of TAPS by TAPS that move by STEP, 1 or 2: neighbouring invocations take neighbouring columns
+// of the result, of which llvmpipe loads and stores all at once, wherever in memory they begin.
 //
 // A workgroup, which is a subgroup there, goes down some rows of a channel, line after line of the
 // image, with as many columns as it has invocations, and adds each line to all rows of the result that
@@ -16,7 +16,10 @@
 #include "subgroup.glsl"
 
 // Of a turn: sums do not wait for where lines are, and are selected by mask once.
-const uint kLinesAtOnce = TAPS == 3u ? 3u : 2u;
+const uint kLinesAtOnce = TAPS == 3u && STEP == 1u ? 3u : 2u;
+// Rows of the result that a line is a part of, at most, and where in a turn lines end one.
+const uint kRowsOfLine = (TAPS + STEP - 1u) / STEP;
+const uint kLastOfWindow = (TAPS - 1u) % STEP;
 const uint kRowsMax = 64u;  // Of a unit, so that none loops too long.
 const uint kAllBits = 0xffffffffu;
 
@@ -37,9 +40,10 @@ struct Lines {
   uint result;
 };
 
-// What lines do from `done` on: sums[y] lacks those from tap y on. Where they are whole, all are in the
-// image, and each of them ends a row of the result.
-void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[TAPS]) {
+// What lines do from `done` on, a multiple of STEP: sums[r] is of the row that begins r rows before the
+// next one, and lacks the lines of these. Where they are whole, all are in the image, and each that can
+// ends a row of the result.
+void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[kRowsOfLine]) {
   float pixels[kLinesAtOnce][TAPS];
   [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
     const uint y = lines.top + done + i;
@@ -51,20 +55,28 @@ void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[TAP
     }
   }
   [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
-    [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
+    const uint of_step = i % STEP;
+    [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) {
+      const uint y = STEP * r + of_step;
+      if (y >= TAPS) continue;
       [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-        sums[y] = fma(pixels[i][x], lines.weights[y][x], sums[y]);
+        sums[r] = fma(pixels[i][x], lines.weights[min(y, TAPS - 1u)][x], sums[r]);
       }
     }
-    const uint at = done + i - (TAPS - 1u);  // Before the first row it wraps.
-    const uint to = UNIFORM(at * lines.columns);
-    if (lines.is_column && (are_whole || at < lines.rows)) {
-      float sum = sums[TAPS - 1u];
-      if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, lines.result + to));
-      STORE_WORD(3, lines.result + to, floatBitsToUint(Activate(sum)));
+    if (of_step == kLastOfWindow) {
+      const uint at = done / STEP + i / STEP - (kRowsOfLine - 1u);  // Before the first row it wraps.
+      const uint to = UNIFORM(at * lines.columns);
+      if (lines.is_column && (are_whole || at < lines.rows)) {
+        float sum = sums[kRowsOfLine - 1u];
+        if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, lines.result + to));
+        STORE_WORD(3, lines.result + to, floatBitsToUint(Activate(sum)));
+      }
     }
-    [[unroll]] for (uint y = 1u; y < TAPS; ++y) sums[TAPS - y] = sums[TAPS - y - 1u];
-    sums[0] = lines.bias;
+    if (of_step == STEP - 1u) {
+      const uint last = kRowsOfLine - 1u;
+      [[unroll]] for (uint r = 0u; r < last; ++r) sums[last - r] = sums[last - r - 1u];
+      sums[0] = lines.bias;
+    }
   }
 }
 
@@ -97,22 +109,23 @@ void ComputeLines(Lines lines, uint row, uint first) {
   // Before the first row, and the first column, they wrap; what then is loaded, from another row or
   // none, is left out.
   const uint before = P4(kHeight).z;
-  lines.top = row - before;
-  uint left = first - P4(kWidth).z;
+  lines.top = STEP * row - before;
+  uint left = STEP * first - P4(kWidth).z;
   [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-    lines.places[x] = UNIFORM(lines.image + left + x) + lane;
-    lines.masks[x] = left + x + lane < P4(kWidth).x ? kAllBits : 0u;
+    lines.places[x] = UNIFORM(lines.image + left + x) + STEP * lane;
+    lines.masks[x] = left + x + STEP * lane < P4(kWidth).x ? kAllBits : 0u;
   }
   lines.rows = min(kRowsMax, P(2) - row);
   lines.is_column = first + lane < lines.columns;
   lines.result = UNIFORM((lines.plane * P(2) + row) * lines.columns + first) + lane;
 
-  float sums[TAPS];
-  [[unroll]] for (uint y = 0u; y < TAPS; ++y) sums[y] = lines.bias;
-  const uint end = lines.rows + TAPS - 1u;
+  float sums[kRowsOfLine];
+  [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) sums[r] = lines.bias;
+  const uint end = STEP * (lines.rows - 1u) + TAPS;
   // Whole turns lie between those before the image, or the first row, and those behind the last line.
-  const uint begin_whole = max(TAPS - 1u, before - min(before, row));
-  const uint inside = min(end, lines.height + before - min(lines.height + before, row));
+  const uint below = STEP * row;
+  const uint begin_whole = max(TAPS - 1u, before - min(before, below));
+  const uint inside = min(end, lines.height + before - min(lines.height + before, below));
   const uint end_whole = inside / kLinesAtOnce * kLinesAtOnce;
   for (uint done = UNKNOWN_ZERO; done < end;) {
     AddLines(lines, UNIFORM(done), false, sums);

@@ -15,6 +15,16 @@
 
 layout(constant_id = 8) const uint kLead = 0u;
 
+// On llvmpipe float32 goes by lines instead, each wherever it begins.
+#if TENSOR_READS == READS_TEXELS
+const bool kHasWholeTurns = true;
+#include "depthwise_lines.glsl"
+const bool kByLines = kType == kFloat32;
+#else
+const bool kByLines = false;
+void ComputeAllLines(uint planes) {}
+#endif
+
 const uint kLines = (ROWS - 1u) * STEP + TAPS;
 // Fours of the image that four columns need of a line, and those of them that the next four need, too.
 const uint kFours = (kLead + 3u * STEP + TAPS + 3u) / 4u;
@@ -89,5 +99,9 @@ void ComputeUnit(uint unit) {
 }
 
 void main() {
-  GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+  if (kByLines) {
+    ComputeAllLines(Divide(Divide(P(0), P4(1).xyz), P4(2).xyz));
+  } else {
+    GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
+  }
 }

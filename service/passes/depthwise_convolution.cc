@@ -48,10 +48,10 @@ uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
 // lines a turn, beside a turn for these and one for the channel.
-uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps) {
+uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps, uint32_t step) {
   constexpr uint32_t kLanesMax = 16;
   constexpr uint32_t kRowsMax = 64;
-  const uint64_t lines = std::min(rows, kRowsMax) + taps - 1;
+  const uint64_t lines = uint64_t{step} * (std::min(rows, kRowsMax) - 1) + taps;
   const uint64_t turns = 2 + DivideRoundingUp<uint64_t>(lines, 2);
   return DivideRoundingUp(rows, kRowsMax) * (columns + uint64_t{kLanesMax} - 1) * turns;
 }
@@ -83,7 +83,10 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t resul
               .goes_down = true,
               .has_lines = true};
     }
-    return {ShaderId::kDepthwiseRows3Step2, 4, kStepsMax};
+    return {.shader = ShaderId::kDepthwiseRows3Step2,
+            .rows = 4,
+            .steps_max = kStepsMax,
+            .has_lines = true};
   }
   if (by_one && LiesAsTheImage(convolution, results)) {
     return {.shader = taps == 5 ? ShaderId::kDepthwiseFlat5 : ShaderId::kDepthwiseFlat3,
@@ -93,7 +96,7 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t resul
   const ShaderId by_two =
       taps == 5 ? ShaderId::kDepthwiseBlock5Step2 : ShaderId::kDepthwiseBlock3Step2;
   const ShaderId by_one_block = taps == 5 ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock3;
-  return {.shader = by_one ? by_one_block : by_two, .rows = 7, .has_lines = by_one};
+  return {.shader = by_one ? by_one_block : by_two, .rows = 7, .has_lines = true};
 }
 
 }  // namespace
@@ -191,8 +194,9 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.cost_per_turn = 4;
     // Of narrow rows, and of few, turns do less than that.
     const uint64_t planes = uint64_t{output.batch} * output.channel;
-    call.cost =
-        std::max(call.cost, call.cost_per_turn * planes * LaneTurns(line, output.row, taps_of_row));
+    const uint32_t step = std::max(convolution.height.stride, convolution.width.stride);
+    const uint64_t turns = planes * LaneTurns(line, output.row, taps_of_row, step);
+    call.cost = std::max(call.cost, call.cost_per_turn * turns);
   } else if (block.goes_down) {
     call.cost_per_turn = 4;
   } else if (block.steps_max > 1) {
