@@ -49,7 +49,7 @@ bool LaneStores::CanReplace(const Loop& loop) const {
 }
 
 void LaneStores::Replace(const Loop& loop) {
-  const Function& function = StoreFunction(loop);
+  const Function* function = Scatters(loop) ? nullptr : &StoreFunction(loop);
   LLVMValueRef old_end = llvm_.get_terminator(loop.before);
   llvm_.position_before(build_.get(), old_end);
   LLVMValueRef address = CopyOf(loop.address, loop);
@@ -70,7 +70,7 @@ void LaneStores::Replace(const Loop& loop) {
     StoreMasked(address, first, values[0], loop.active, loop.element_type);
     LeaveFor(loop);
     llvm_.position_at_end(build_.get(), otherwise);
-    CallFor(loop, function, address, size, values);
+    StoreApart(loop, function, address, size, values);
     return;
   }
   LLVMValueRef can_store =
@@ -107,7 +107,30 @@ void LaneStores::Replace(const Loop& loop) {
     LeaveFor(loop);
     llvm_.position_at_end(build_.get(), otherwise);
   }
-  CallFor(loop, function, address, size, values);
+  StoreApart(loop, function, address, size, values);
+}
+
+bool LaneStores::Scatters(const Loop& loop) const { return CountOf(loop) == 1 && HasMasks(loop); }
+
+void LaneStores::StoreApart(const Loop& loop, const Function* function, LLVMValueRef address,
+                            LLVMValueRef size, const std::vector<LLVMValueRef>& values) {
+  if (function == nullptr) {
+    Scatter(loop, address, size, values[0]);
+  } else {
+    CallFor(loop, *function, address, size, values);
+  }
+  LeaveFor(loop);
+}
+
+// Later lanes after earlier ones, which is what the intrinsic promises.
+void LaneStores::Scatter(const Loop& loop, LLVMValueRef address, LLVMValueRef size,
+                         LLVMValueRef value) {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef stores = llvm_.build_and(builder, loop.active, HaveRoom(loop.offsets, 1, size), "");
+  LLVMValueRef offsets = loop.offsets;
+  LLVMValueRef places = llvm_.build_address(builder, loop.element_type, address, &offsets, 1, "");
+  CallIntrinsic("llvm.masked.scatter", {llvm_.type_of(value), llvm_.type_of(places)},
+                {value, places, build_.Number(BytesPerElement(loop)), stores});
 }
 
 void LaneStores::CallFor(const Loop& loop, const Function& function, LLVMValueRef address,
@@ -117,7 +140,6 @@ void LaneStores::CallFor(const Loop& loop, const Function& function, LLVMValueRe
       address, size, llvm_.build_sext(build_.get(), loop.active, mask, ""), loop.offsets};
   arguments.insert(arguments.end(), values.begin(), values.end());
   Call(function, arguments);
-  LeaveFor(loop);
 }
 
 void LaneStores::StoreRuns(LLVMValueRef address, const Loop& loop,

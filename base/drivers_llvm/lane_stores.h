@@ -11,8 +11,9 @@ namespace webnnd {
 
 // In place of a loop over the lanes (LaneLoops), whole vectors are stored where all lanes are
 // active, their elements follow each other, and the buffer has room for all of them. With AVX-512
-// that holds where some are active, too. Else a function of the module stores for each lane what
-// the loop would: quads whole where the buffer has room for each, or element by element.
+// that holds where some are active, too, and elements that lie apart are one instruction. Else a
+// function of the module stores for each lane what the loop would: quads whole where the buffer has
+// room for each, or element by element.
 class LaneStores : public LaneLoops {
  public:
   // Of a function of ours, what LLVMAddFunction sets of those of the driver.
@@ -38,6 +39,11 @@ class LaneStores : public LaneLoops {
   };
   const Function& StoreFunction(const Loop& loop);
   Function NewFunction(const Loop& loop);
+  // Whether what lies apart is stored by Scatter, rather than by a function.
+  bool Scatters(const Loop& loop) const;
+  void StoreApart(const Loop& loop, const Function* function, LLVMValueRef address,
+                  LLVMValueRef size, const std::vector<LLVMValueRef>& values);
+  void Scatter(const Loop& loop, LLVMValueRef address, LLVMValueRef size, LLVMValueRef value);
   void CallFor(const Loop& loop, const Function& function, LLVMValueRef address, LLVMValueRef size,
                const std::vector<LLVMValueRef>& values);
   void Call(const Function& function, std::vector<LLVMValueRef> arguments);
