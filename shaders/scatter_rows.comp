@@ -42,18 +42,28 @@ void ScatterRow(Row row) {
   }
 }
 
-// The same of four neighbouring rows.
+// The same of four neighbouring rows. Their next updates are a page away and nobody sees them coming: some
+// are loaded before the first of them is stored.
 void ScatterFour(Row row) {
+  const uint kAtOnce = 4u;
   const bool wide = BitsLog2(kIndexType) == 6u;
-  for (uint k = UNKNOWN_ZERO; k < P(1); ++k) {
-    uint from = row.updates + k * row.stride;
-    uvec4 low = LOAD_QUAD(1, wide ? from >> 1 : from >> 2);
-    uvec4 high = wide ? LOAD_QUAD(1, (from >> 1) + 1u) : low;
-    uvec4 values = LOAD_QUAD(2, from >> 2);
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      uvec2 raw = ElementOfQuad(wide && i >= 2u ? high : low, kIndexType, wide ? i & 1u : i);
-      uint index = ClampIndex(raw, kIndexType, P(2));
-      STORE_WORD(3, row.result + i + index * row.stride, values[i]);
+  for (uint k = UNKNOWN_ZERO; k < P(1); k += kAtOnce) {
+    uvec4 low[kAtOnce];
+    uvec4 high[kAtOnce];
+    uvec4 values[kAtOnce];
+    [[unroll]] for (uint u = 0u; u < kAtOnce; ++u) {
+      const uint from = row.updates + min(k + u, P(1) - 1u) * row.stride;
+      low[u] = LOAD_QUAD(1, wide ? from >> 1 : from >> 2);
+      high[u] = wide ? LOAD_QUAD(1, (from >> 1) + 1u) : low[u];
+      values[u] = LOAD_QUAD(2, from >> 2);
+    }
+    [[unroll]] for (uint u = 0u; u < kAtOnce; ++u) {
+      const bool is_there = k + u < P(1);
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        const uvec4 quad = wide && i >= 2u ? high[u] : low[u];
+        const uint index = ClampIndex(ElementOfQuad(quad, kIndexType, wide ? i & 1u : i), kIndexType, P(2));
+        if (is_there) STORE_WORD(3, row.result + i + index * row.stride, values[u][i]);
+      }
     }
   }
 }
