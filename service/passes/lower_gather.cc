@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/region_copy.h"
 
 namespace webnnd::service {
 namespace {
@@ -17,6 +18,9 @@ using shaders::ShaderId;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::Shape;
+
+// Of a power of two.
+uint32_t Log2(uint32_t number) { return static_cast<uint32_t>(std::countr_zero(number)); }
 
 // How slices of `slice` neighbouring elements move: as words where they fill
 // words.
@@ -61,6 +65,49 @@ void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, ui
     parameters.push_back(shape[d]);
     parameters.push_back(strides[d] * unit);
   }
+}
+
+// How what lies behind an axis is cut into strips of neighbouring columns, which lie one behind the
+// other in a temporary. What comes back to one column of a large tensor then finds it in a cache:
+// as the tensor lies, all of its lines are a row apart, and share few sets of the cache.
+struct Strips {
+  uint32_t columns = 0;
+  uint32_t count = 0;  // Behind the axis.
+};
+
+// None where a cache keeps the tensor whole, or no strip, or what comes back to it, `places`
+// elements, is too little.
+std::optional<Strips> StripsOf(const OperandDescriptor& tensor, const AxisView& view,
+                               uint64_t places, bool wide) {
+  constexpr uint64_t kCachedBytes = uint64_t{1} << 20;
+  constexpr uint64_t kTensorBytesMax = uint64_t{64} << 20;  // Its copy takes memory.
+  constexpr uint32_t kRowBytes = 256;                       // Of a strip: some lines.
+  constexpr uint64_t kStripBytesMax = uint64_t{1} << 20;
+  constexpr uint64_t kElementsOfPlaceMax = 4;
+  const uint32_t bits = webidl::BitsPerElement(tensor.data_type());
+  if (wide || bits < 8) return std::nullopt;
+  const uint32_t columns = kRowBytes * 8 / bits;
+  if (tensor.byte_length() / view.outer() <= kCachedBytes ||
+      tensor.byte_length() > kTensorBytesMax || view.inner % columns != 0 ||
+      uint64_t{view.axis} * kRowBytes > kStripBytesMax ||
+      tensor.element_count() > kElementsOfPlaceMax * places) {
+    return std::nullopt;
+  }
+  return Strips{.columns = columns, .count = view.inner / columns};
+}
+
+// A copy of `tensor` in strips.
+ValueId AddInStrips(ValueId tensor, const AxisView& view, const Strips& strips,
+                    LoweringBuilder& builder) {
+  const ValueId result = builder.AddTemporary(builder.descriptor(tensor));
+  AddRegionCopy({.source = tensor,
+                 .result = result,
+                 .dimensions = {{view.outer(), {view.axis * view.inner}},
+                                {strips.count, {strips.columns}},
+                                {view.axis, {view.inner}},
+                                {strips.columns, {1}}}},
+                builder);
+  return result;
 }
 
 // The two calls that write `updates` into `result`, which already holds a copy
@@ -254,22 +301,29 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
                      static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
   const uint32_t per_quad = PerQuad(result.data_type());
   const AxisView view = ViewAlong(input.shape(), axis);
-  const uint32_t block_log2 = BlockLog2(input, view, builder.wide());
+  const std::optional<Strips> strips =
+      StripsOf(input, view, result.element_count(), builder.wide());
+  const uint32_t block_log2 =
+      strips ? Log2(strips->columns / per_quad) : BlockLog2(input, view, builder.wide());
   const uint32_t row_quads = view.inner / per_quad;
   const uint32_t blocks = std::max(DivideRoundingUp(row_quads, 1u << block_log2), 1u);
-  const uint64_t quads = block_log2 == 0 ? StoreQuads(result)
-                                         : (uint64_t{view.outer()} * blocks * indices.shape()[axis])
-                                               << block_log2;
-  AppendDivisor(indices.shape()[axis], call.parameters, row_quads);
+  const uint32_t along_axis = indices.shape()[axis];
+  constexpr uint32_t kRowsAtOnce = 4;  // Of shaders/gather_elements.comp.
+  const uint32_t rows = strips ? DivideRoundingUp(along_axis, kRowsAtOnce) : along_axis;
+  const uint64_t quads =
+      block_log2 == 0 ? StoreQuads(result) : (uint64_t{view.outer()} * blocks * rows) << block_log2;
+  AppendDivisor(rows, call.parameters, row_quads);
   AppendDivisor(blocks, call.parameters, block_log2);
-  call.parameters.insert(call.parameters.end(), {NarrowCast<uint32_t>(quads), 0, 0, 0});
+  call.parameters.insert(call.parameters.end(), {NarrowCast<uint32_t>(quads), along_axis, 0, 0});
   AppendDimensions(dimensions, call.parameters);
   call.specialization.push_back(RankConstant(dimensions));
   call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
   call.specialization.push_back(PerQuad(indices.data_type()) == per_quad);
-  call.specialization.push_back(block_log2 != 0);
+  constexpr uint32_t kBlocksOfInput = 2;
+  call.specialization.push_back(strips ? kBlocksOfInput : block_log2 != 0);
   call.invocations = quads;
   call.cost = indices.byte_length() + 2 * result.byte_length();
+  if (strips) call.buffers[0].value = AddInStrips(node.operands[0], view, *strips, builder);
   builder.AddCall(std::move(call));
   return {};
 }

@@ -150,32 +150,46 @@ TEST(GatherElements, EveryAxis_MatchesReference) {
   }
 }
 
+// Along the axis before the last one, of which `along` indices are taken.
+void ExpectGathersElements(OperandDataType type, OperandDataType index_type, const Shape& shape,
+                           uint32_t along) {
+  const auto axis = static_cast<uint32_t>(shape.size() - 2);
+  const uint32_t size = shape[axis];
+  const uint32_t inner = shape[axis + 1];
+  Shape index_shape = shape;
+  index_shape[axis] = along;
+  const HostTensor input = Pattern(type, shape);
+  const HostTensor indices = Indices(index_type, index_shape, size, /*wild=*/true);
+  const HostTensor result =
+      RunOne(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{axis});
+  const Values from = input.Values();
+  const Values at = indices.Values();
+  Values expected;
+  for (size_t e = 0; e < at.size(); ++e) {
+    const size_t outer = e / (uint64_t{along} * inner);
+    expected.push_back(from[(outer * size + Resolve(at[e], size)) * inner + e % inner]);
+  }
+  EXPECT_EQ(result.Values(), expected) << input.descriptor.ToString() << " " << along;
+}
+
 // So large that caches do not keep what indices come back to: by blocks, of which the last is
 // shorter.
 TEST(GatherElements, FromALargeInput_MatchesReference) {
-  const std::pair<OperandDataType, Shape> inputs[] = {{OperandDataType::kFloat32, {2, 4200, 1000}},
-                                                      {OperandDataType::kFloat16, {4200, 2000}},
-                                                      {OperandDataType::kInt64, {2100, 1000}},
-                                                      {OperandDataType::kUint8, {8200, 2064}}};
-  for (const auto& [type, shape] : inputs) {
-    const auto axis = static_cast<uint32_t>(shape.size() - 2);
-    const uint32_t size = shape[axis];
-    const uint32_t inner = shape[axis + 1];
-    Shape index_shape = shape;
-    index_shape[axis] = 7;
-    const HostTensor input = Pattern(type, shape);
-    const HostTensor indices = Indices(OperandDataType::kInt32, index_shape, size, /*wild=*/true);
-    const HostTensor result =
-        RunOne(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{axis});
-    const Values from = input.Values();
-    const Values at = indices.Values();
-    Values expected;
-    for (size_t e = 0; e < at.size(); ++e) {
-      const size_t outer = e / (7 * inner);
-      expected.push_back(from[(outer * size + Resolve(at[e], size)) * inner + e % inner]);
-    }
-    EXPECT_EQ(result.Values(), expected) << input.descriptor.ToString();
-  }
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt32, {2, 4200, 1000}, 7);
+  ExpectGathersElements(OperandDataType::kFloat16, OperandDataType::kInt32, {4200, 2000}, 7);
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {2100, 1000}, 7);
+  ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt32, {8200, 2064}, 7);
+}
+
+// So often that a copy of the input in strips pays: with one row of indices behind the last four,
+// two, and three, and of every width beside indices of either.
+TEST(GatherElements, OftenFromALargeInput_MatchesReference) {
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt32, {2, 1100, 256}, 281);
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt64, {2200, 128}, 551);
+  ExpectGathersElements(OperandDataType::kFloat16, OperandDataType::kUint32, {1100, 512}, 282);
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt64, {1100, 128}, 283);
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {1100, 128}, 284);
+  ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt32, {1100, 1024}, 281);
 }
 
 void ExpectGathersNd(OperandDataType type, const Shape& shape, uint32_t rows,
