@@ -8,8 +8,8 @@
 // Parameters: 0 elements; 1 rank; 2 size of the axis; 3 its stride in slot 1; in uvec4 1 {indices along
 // the axis, as divisor}, quads of a row; in uvec4 2 {blocks of a row, as divisor}, log2 of the quads of a
 // block; 12 quads of all blocks (of four rows each, where slot 1 lies in blocks: then uvec4 1 begins with
-// the fours of indices along the axis); 13 indices along the axis; from uvec4 4 dimensions of the result (strided.glsl, stride .x of slot
-// 1, 0 for the axis).
+// the fours of indices along the axis); 13 indices along the axis; from uvec4 4 dimensions of the result
+// (strided.glsl, stride .x of slot 1, 0 for the axis).
 // Specialisation constants: 1 element type, 2 data type of the indices, 3 rank, 4 whether quads lie in
 // rows (strided.glsl), 5 whether indices are as wide as elements, 6 whether they go by blocks (1), and
 // slot 1 lies so as well, block behind block, each a row of the axis behind the other (2).

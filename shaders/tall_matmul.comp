@@ -22,8 +22,8 @@
 // the image that b is, as divisor. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
-// residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl), or 10, on
-// llvmpipe, how many steps a turn of lane_columns.glsl takes.
+// residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl), or 10, on llvmpipe, how many
+// steps a turn of lane_columns.glsl takes.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -412,8 +412,7 @@ void main() {
   for (uint index = first; index < end; ++index) {
     TilePlace place = PlaceOfTile(SelectPart(index, whole_tiles), down, across);
     uint first_column = place.column * tile_columns;
-    const Tile tile =
-        MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns());
+    const Tile tile = MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns());
     if (GoesByColumns()) {
       const uvec4 offsets = StridedOffsets(place.matrix, 4u, P(12));
       ComputeTileByColumns(tile, UNIFORM(offsets.x + place.row * P(4)), UNIFORM(offsets.y), first_column);
