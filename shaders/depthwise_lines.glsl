@@ -5,7 +5,8 @@
 // A workgroup, which is a subgroup there, goes down some rows of a channel, line after line of the
 // image, with as many columns as it has invocations, and adds each line to all rows of the result that
 // it is a part of. A line is loaded once for each tap of a row: that costs less than to take it from
-// neighbours. What invocations share, UNIFORM names as such.
+// neighbours, and constants away from the first tap it is checked with that
+// (base/drivers_llvm/lane_loads.h). What invocations share, UNIFORM names as such.
 //
 // Who includes it says whether images mostly have so many lines that a loop of its own pays for those
 // inside: kHasWholeTurns.
@@ -32,7 +33,7 @@ struct Lines {
   uint top;  // Before the first row it wraps.
   uint height;
   uint step;  // From line to line.
-  uint places[TAPS];  // Of the first line's pixel for each tap of a row.
+  uint place;  // Of the first line's first pixel for the first tap of a row; others follow.
   uint masks[TAPS];
   uint columns;
   uint rows;
@@ -47,10 +48,10 @@ void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[kRo
   float pixels[kLinesAtOnce][TAPS];
   [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
     const uint y = lines.top + done + i;
-    const uint from = UNIFORM(y * lines.step);
+    const uint at = UNIFORM(lines.place + y * lines.step) + STEP * gl_SubgroupInvocationID;
     const uint mask = are_whole || y < lines.height ? kAllBits : 0u;
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      const uint pixel = LOAD_WORD(1, lines.places[x] + from);
+      const uint pixel = LOAD_WORD(1, at + x);
       pixels[i][x] = uintBitsToFloat(pixel & lines.masks[x] & mask);
     }
   }
@@ -111,8 +112,8 @@ void ComputeLines(Lines lines, uint row, uint first) {
   const uint before = P4(kHeight).z;
   lines.top = STEP * row - before;
   uint left = STEP * first - P4(kWidth).z;
+  lines.place = UNIFORM(lines.image + left);
   [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-    lines.places[x] = UNIFORM(lines.image + left + x) + STEP * lane;
     lines.masks[x] = left + x + STEP * lane < P4(kWidth).x ? kAllBits : 0u;
   }
   lines.rows = min(kRowsMax, P(2) - row);

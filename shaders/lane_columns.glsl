@@ -4,6 +4,8 @@
 //
 // The steps of a tile come in blocks, so short that what they take of a and of b stays in the first
 // cache while one group of rows after the other goes over it. UNIFORM names what all invocations share.
+// What a few steps load is a constant away from where they begin, outside of any UNIFORM, which hides
+// it: so that is checked once (base/drivers_llvm/lane_loads.h).
 #ifndef WEBNND_SHADERS_LANE_COLUMNS_GLSL_
 #define WEBNND_SHADERS_LANE_COLUMNS_GLSL_
 
@@ -38,14 +40,14 @@ GroupSums ZeroGroupSums() {
 
 // `count` steps, which are few; `a` and `b` are where those of the first one begin.
 void AddFewSteps(uint a, uint b, uint b_stride, const uint count, inout GroupSums sums) {
+  const uint b_own = b + gl_SubgroupInvocationID;
   [[unroll]] for (uint s = 0u; s < count; ++s) {
     float b_of[kVectorsMax];
     [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
-      const uint first = UNIFORM(b + s * b_stride + v * kSubgroupSize);
-      b_of[v] = uintBitsToFloat(LOAD_WORD(2, first + gl_SubgroupInvocationID));
+      b_of[v] = uintBitsToFloat(LOAD_WORD(2, b_own + (s * b_stride + v * kSubgroupSize)));
     }
     [[unroll]] for (uint q = 0u; q < kRowsOfGroup / 4u; ++q) {
-      const vec4 rows = uintBitsToFloat(LOAD_QUAD(1, UNIFORM((a >> 2) + s * (kPanelRows / 4u) + q)));
+      const vec4 rows = uintBitsToFloat(LOAD_QUAD(1, (a >> 2) + (s * (kPanelRows / 4u) + q)));
       [[unroll]] for (uint i = 0u; i < 4u; ++i) {
         [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
           sums.of[4u * q + i][v] = fma(rows[i], b_of[v], sums.of[4u * q + i][v]);
@@ -56,7 +58,7 @@ void AddFewSteps(uint a, uint b, uint b_stride, const uint count, inout GroupSum
 }
 
 void AddStepsOfGroup(uint a, uint b, uint first, uint end, inout GroupSums sums) {
-  const uint stride = UNIFORM(P(6));
+  const uint stride = kLoadsB == LOADS_PANELS ? kColumnsOfPanel : UNIFORM(P(6));
   uint step = first;
   for (; step + kStepsOfTurn <= end; step += kStepsOfTurn) {
     const uint k = UNIFORM(step);

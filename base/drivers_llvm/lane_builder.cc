@@ -111,6 +111,21 @@ LLVMValueRef LaneBuilder::Zeros(LLVMTypeRef pointed_to) {
   return llvm_.build_bitcast(builder_, zeros_, llvm_.pointer_type(pointed_to, 0), "");
 }
 
+LLVMValueRef LaneBuilder::IsRunInside(LLVMValueRef first, unsigned count, LLVMValueRef size) const {
+  LLVMValueRef has_any =
+      llvm_.build_comparison(builder_, kUnsignedGreaterOrEqual, size, Number(count), "");
+  LLVMValueRef end = llvm_.build_add(builder_, size, Number(1 - count), "");
+  end = llvm_.build_select(builder_, has_any, end, Number(0), "");
+  return llvm_.build_comparison(builder_, kUnsignedLess, first,
+                                llvm_.build_zext(builder_, end, int64_, ""), "");
+}
+
+LLVMValueRef LaneBuilder::NewVariables(LLVMValueRef function, LLVMTypeRef type,
+                                       unsigned count) const {
+  llvm_.position_before(builder_, llvm_.get_first_instruction(llvm_.get_first_block(function)));
+  return llvm_.build_variables(builder_, type, Number(count), "");
+}
+
 LLVMValueRef LaneBuilder::AreAll(LLVMValueRef bits) const {
   LLVMTypeRef integer = llvm_.int_type(context_, llvm_.get_vector_size(llvm_.type_of(bits)));
   return llvm_.build_comparison(builder_, kEqual, llvm_.build_bitcast(builder_, bits, integer, ""),

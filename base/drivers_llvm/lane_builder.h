@@ -42,6 +42,10 @@ class LaneBuilder {
   // A pointer to 16 bytes that are 0, to load from in the place of what is beyond a buffer: a
   // branch around a load keeps LLVM from ordering what is before and behind it.
   LLVMValueRef Zeros(LLVMTypeRef pointed_to);
+  // Whether a buffer of `size` elements has `count` of them from `first` on, which has 64 bits.
+  LLVMValueRef IsRunInside(LLVMValueRef first, unsigned count, LLVMValueRef size) const;
+  // Of a function: `count` of them, on its stack. The builder is elsewhere then.
+  LLVMValueRef NewVariables(LLVMValueRef function, LLVMTypeRef type, unsigned count) const;
   // Of <n x i1>: whether all are set.
   LLVMValueRef AreAll(LLVMValueRef bits) const;
   // Lanes come in runs, whose elements follow each other, and what the next run is about may lie

@@ -1,9 +1,14 @@
 #include "base/drivers_llvm/lane_loads.h"
 
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
 namespace webnnd {
 namespace {
 
-constexpr unsigned kFollowing = 16;  // Times as often as not: see LaneBuilder::BranchLikely.
+constexpr unsigned kFollowing = 16;      // Times as often as not: see LaneBuilder::BranchLikely.
+constexpr uint32_t kRunBytesMax = 4096;  // Of a copy on the stack.
 
 }  // namespace
 
@@ -53,6 +58,204 @@ LaneLoads::Result LaneLoads::ReadResult(LLVMValueRef first, LLVMValueRef element
 
 bool LaneLoads::CanReplace(const Loop& loop) const { return CountOf(loop) == 1; }
 
+AccessOrder::Loads LaneLoads::LoadsOf(LLVMValueRef function) const {
+  AccessOrder::Loads loads;
+  for (const Loop& loop : FindLoops(function)) loads[loop.before] = loop.exit;
+  return loads;
+}
+
+void LaneLoads::ReplaceAll(LLVMValueRef function, const std::vector<Loop>& loops) {
+  std::unordered_set<const Loop*> replaced;
+  for (const Run& run : FindRuns(function, loops)) {
+    // By itself it needs no copy, where what it loads is known without what is added.
+    if (run.size() == 1 && steps_.StepOf(run.front().loop->offsets)) continue;
+    ReplaceRun(run);
+    for (const Member& member : run) replaced.insert(member.loop);
+  }
+  for (const Loop& loop : loops) {
+    if (!replaced.contains(&loop)) Replace(loop);
+  }
+}
+
+std::vector<LaneLoads::Run> LaneLoads::FindRuns(LLVMValueRef function,
+                                                const std::vector<Loop>& loops) const {
+  AccessOrder::Loads loads;
+  for (const Loop& loop : loops) loads[loop.before] = loop.exit;
+  const AccessOrder order(llvm_, function, loads);
+  std::vector<Member> members;
+  for (const Loop& loop : loops) {
+    const std::optional<Place> place = PlaceOf(loop);
+    const auto at = order.PlaceOf(llvm_.get_terminator(loop.before));
+    if (place && at) members.push_back({&loop, *place, *at});
+  }
+  std::ranges::sort(members, {}, [](const Member& member) { return member.order.number; });
+  std::vector<Run> runs;
+  for (const Member& member : members) {
+    const auto run = std::ranges::find_if(
+        runs, [&](const Run& candidate) { return BelongsTo(candidate, member); });
+    if (run == runs.end()) {
+      runs.push_back({member});
+    } else {
+      run->push_back(member);
+    }
+  }
+  return runs;
+}
+
+std::optional<LaneLoads::Place> LaneLoads::PlaceOf(const Loop& loop) const {
+  if (loop.bytes == nullptr) return std::nullopt;
+  const LaneSteps::Sum sum = steps_.SumOf(loop.bytes);
+  const std::optional<uint32_t> step = steps_.StepOf(sum.root);
+  const unsigned bytes = BytesPerElement(loop);
+  if (!step || *step % bytes != 0 || *step / bytes > 2) return std::nullopt;
+  return Place{sum.root, sum.number, *step / bytes};
+}
+
+bool LaneLoads::BelongsTo(const Run& run, const Member& member) const {
+  const Member& first = run.front();
+  if (first.order.run != member.order.run || first.place.root != member.place.root ||
+      first.loop->element_type != member.loop->element_type ||
+      !IsSame(first.loop->address, *first.loop, member.loop->address, *member.loop) ||
+      !IsSame(first.loop->size, *first.loop, member.loop->size, *member.loop)) {
+    return false;
+  }
+  Run longer = run;
+  longer.push_back(member);
+  const unsigned bytes = BytesPerElement(*first.loop);
+  return (member.place.constant - first.place.constant) % bytes == 0 &&
+         CountOfRun(longer) <= kRunBytesMax / bytes;
+}
+
+// Whether the loops compute the same for a lane, of what is the same.
+bool LaneLoads::IsSame(LLVMValueRef a, const Loop& loop_a, LLVMValueRef b,
+                       const Loop& loop_b) const {
+  if (a == b || (a == loop_a.lane && b == loop_b.lane)) return true;
+  const auto is_inside = [&](LLVMValueRef value, const Loop& loop) {
+    return llvm_.is_instruction(value) != nullptr && value != loop.lane &&
+           loop.blocks.contains(llvm_.get_block(value));
+  };
+  if (!is_inside(a, loop_a) || !is_inside(b, loop_b)) return false;
+  const int opcode = llvm_.get_opcode(a);
+  const int count = llvm_.get_num_operands(a);
+  if (llvm_.get_opcode(b) != opcode || llvm_.get_num_operands(b) != count ||
+      llvm_.type_of(a) != llvm_.type_of(b)) {
+    return false;
+  }
+  if (opcode == kICmp && llvm_.get_predicate(a) != llvm_.get_predicate(b)) return false;
+  if (opcode == kGetElementPtr && llvm_.get_source_type(a) != llvm_.get_source_type(b)) {
+    return false;
+  }
+  for (int i = 0; i < count; ++i) {
+    const auto operand = static_cast<unsigned>(i);
+    if (!IsSame(Operand(a, operand), loop_a, Operand(b, operand), loop_b)) return false;
+  }
+  return true;
+}
+
+uint32_t LaneLoads::FirstByte(const Run& run) const {
+  const uint32_t origin = run.front().place.constant;
+  int32_t first = 0;
+  for (const Member& member : run) {
+    first = std::min(first, static_cast<int32_t>(member.place.constant - origin));
+  }
+  return origin + static_cast<uint32_t>(first);
+}
+
+uint32_t LaneLoads::CountOfRun(const Run& run) const {
+  const Loop& loop = *run.front().loop;
+  const uint32_t first = FirstByte(run);
+  uint32_t last = 0;
+  for (const Member& member : run) last = std::max(last, member.place.constant - first);
+  return last / BytesPerElement(loop) + run.front().place.step * (Lanes(loop) - 1) + 1;
+}
+
+std::vector<uint32_t> LaneLoads::PiecesOf(const Run& run, const Member& member) const {
+  const uint32_t first = (member.place.constant - FirstByte(run)) / BytesPerElement(*member.loop);
+  if (member.place.step < 2) return {first};
+  return {first, first + Lanes(*member.loop) - 1};
+}
+
+void LaneLoads::ReplaceRun(const Run& run) {
+  LLVMBuilderRef builder = build_.get();
+  const Loop& loop = *run.front().loop;
+  LLVMValueRef function = llvm_.get_function(loop.before);
+  LLVMTypeRef pointer = llvm_.type_of(loop.address);
+  const uint32_t count = CountOfRun(run);
+  LLVMValueRef copies = build_.NewVariables(function, loop.element_type, count);
+  LLVMValueRef variable = build_.NewVariables(function, pointer, 1);
+
+  LLVMValueRef old_end = llvm_.get_terminator(loop.before);
+  llvm_.position_before(builder, old_end);
+  LLVMValueRef address = CopyOf(loop.address, loop);
+  LLVMValueRef size = CopyOf(loop.size, loop);
+  LLVMValueRef root = FirstOf(run.front().place.root);
+  LLVMValueRef byte = llvm_.build_add(builder, root, build_.Number(FirstByte(run)), "");
+  LLVMValueRef shift = build_.Number(ShiftOf(loop));
+  LLVMValueRef first = llvm_.build_binary(builder, kLShr, byte, shift, "");
+  first = llvm_.build_zext(builder, first, build_.int64(), "");
+  llvm_.build_store(builder, AddressOf(loop, address, first), variable);
+  LLVMBasicBlockRef inside = build_.NewBlock(function, "inside");
+  LLVMBasicBlockRef partly = build_.NewBlock(function, "partly");
+  build_.BranchLikely(build_.IsRunInside(first, count, size), inside, partly, kFollowing);
+  llvm_.erase(old_end);
+
+  llvm_.position_at_end(builder, partly);
+  CopyRun(run, root, address, size, copies);
+  llvm_.build_store(builder, copies, variable);
+  llvm_.build_jump(builder, inside);
+
+  llvm_.position_at_end(builder, inside);
+  for (const Member& member : run) {
+    const Loop& own = *member.loop;
+    LLVMValueRef own_end = &member == &run.front() ? nullptr : llvm_.get_terminator(own.before);
+    if (own_end != nullptr) llvm_.position_before(builder, own_end);
+    LLVMValueRef place = llvm_.build_load(builder, pointer, variable, "");
+    LLVMValueRef from = build_.WideNumber(PiecesOf(run, member)[0]);
+    LLVMValueRef loaded;
+    if (member.place.step == 0) {
+      loaded = LoadElement(own, AddressOf(own, place, from));
+    } else {
+      loaded = LoadApart(own, place, from, member.place.step);
+    }
+    llvm_.build_store(builder, loaded, own.values[0]);
+    LeaveFor(own);
+    if (own_end != nullptr) llvm_.erase(own_end);
+  }
+}
+
+void LaneLoads::CopyRun(const Run& run, LLVMValueRef root, LLVMValueRef address, LLVMValueRef size,
+                        LLVMValueRef copies) {
+  LLVMBuilderRef builder = build_.get();
+  const Loop& loop = *run.front().loop;
+  const unsigned bytes = BytesPerElement(loop);
+  LLVMTypeRef type = ValueType(loop);
+  std::set<uint32_t> pieces;
+  for (const Member& member : run) {
+    for (uint32_t piece : PiecesOf(run, member)) pieces.insert(piece);
+  }
+  for (uint32_t piece : pieces) {
+    std::vector<LLVMValueRef> to_lanes;
+    for (unsigned lane = 0; lane < Lanes(loop); ++lane) {
+      to_lanes.push_back(build_.Number(FirstByte(run) + (piece + lane) * bytes));
+    }
+    LLVMValueRef places = llvm_.build_add(builder, build_.Splat(root, Lanes(loop)),
+                                          llvm_.const_vector(to_lanes.data(), Lanes(loop)), "");
+    LLVMValueRef shift = build_.Splat(build_.Number(ShiftOf(loop)), Lanes(loop));
+    LLVMValueRef offsets = llvm_.build_binary(builder, kLShr, places, shift, "");
+    LLVMValueRef from = AddressOf(loop, address, offsets);
+    LLVMValueRef copied = CallIntrinsic(
+        "llvm.masked.gather", {type, llvm_.type_of(from)},
+        {from, build_.Number(bytes), HaveRoom(offsets, 1, size), llvm_.const_null(type)});
+    LLVMValueRef to = AddressOf(loop, copies, build_.WideNumber(piece));
+    if (run.front().place.step == 0) {
+      copied = build_.Element(copied, 0);
+    } else {
+      to = llvm_.build_bitcast(builder, to, llvm_.pointer_type(type, 0), "");
+    }
+    llvm_.set_alignment(llvm_.build_store(builder, copied, to), bytes);
+  }
+}
+
 // What is loaded for lanes that are not active is used by nobody.
 void LaneLoads::Replace(const Loop& loop) {
   LLVMBuilderRef builder = build_.get();
@@ -64,7 +267,7 @@ void LaneLoads::Replace(const Loop& loop) {
   LLVMValueRef offset = FirstOf(loop.offsets);
   LLVMValueRef first = llvm_.build_zext(builder, offset, build_.int64(), "");
   if (step == 0) {
-    LoadOne(loop, AddressOf(loop, address, first), IsRunInside(first, 1, size));
+    LoadOne(loop, AddressOf(loop, address, first), build_.IsRunInside(first, 1, size));
     llvm_.erase(old_end);
     return;
   }
@@ -72,7 +275,7 @@ void LaneLoads::Replace(const Loop& loop) {
   LLVMValueRef can_load_all = nullptr;
   const bool is_run = step == 1 || step == 2;
   if (is_run) {
-    can_load_all = IsRunInside(first, *step * (Lanes(loop) - 1) + 1, size);
+    can_load_all = build_.IsRunInside(first, *step * (Lanes(loop) - 1) + 1, size);
   } else {
     can_load = CanLoad(loop, size);
     can_load_all = build_.AreAll(
@@ -85,18 +288,8 @@ void LaneLoads::Replace(const Loop& loop) {
   llvm_.erase(old_end);
 
   llvm_.position_at_end(builder, following);
-  LLVMValueRef run = LoadRun(loop, address, first);
-  if (step == 2) {
-    const unsigned to_last = Lanes(loop) - 1;
-    LLVMValueRef wide = build_.WideNumber(to_last);
-    LLVMValueRef second = LoadRun(loop, address, llvm_.build_add(builder, first, wide, ""));
-    std::vector<unsigned> elements;
-    for (unsigned lane = 0; lane < Lanes(loop); ++lane) {
-      elements.push_back(2 * lane <= to_last ? 2 * lane : 2 * lane + 1);
-    }
-    run = build_.Shuffle(run, second, elements);
-  }
-  llvm_.build_store(builder, run, loop.values[0]);
+  LLVMValueRef loaded = LoadApart(loop, address, first, step == 2 ? 2 : 1);
+  llvm_.build_store(builder, loaded, loop.values[0]);
   LeaveFor(loop);
 
   llvm_.position_at_end(builder, apart);
@@ -119,6 +312,20 @@ void LaneLoads::Replace(const Loop& loop) {
   LeaveFor(loop);
 }
 
+LLVMValueRef LaneLoads::LoadApart(const Loop& loop, LLVMValueRef address, LLVMValueRef first,
+                                  uint32_t step) {
+  LLVMValueRef run = LoadRun(loop, address, first);
+  if (step == 1) return run;
+  const unsigned to_last = Lanes(loop) - 1;
+  LLVMValueRef wide = build_.WideNumber(to_last);
+  LLVMValueRef second = LoadRun(loop, address, llvm_.build_add(build_.get(), first, wide, ""));
+  std::vector<unsigned> elements;
+  for (unsigned lane = 0; lane < Lanes(loop); ++lane) {
+    elements.push_back(2 * lane <= to_last ? 2 * lane : 2 * lane + 1);
+  }
+  return build_.Shuffle(run, second, elements);
+}
+
 LLVMValueRef LaneLoads::LoadRun(const Loop& loop, LLVMValueRef address, LLVMValueRef first) const {
   LLVMBuilderRef builder = build_.get();
   LLVMTypeRef type = ValueType(loop);
@@ -135,10 +342,14 @@ void LaneLoads::LoadOne(const Loop& loop, LLVMValueRef place, LLVMValueRef is_in
   LLVMBuilderRef builder = build_.get();
   LLVMValueRef chosen =
       llvm_.build_select(builder, is_inside, place, build_.Zeros(loop.element_type), "");
-  LLVMValueRef loaded = llvm_.build_load(builder, loop.element_type, chosen, "");
-  llvm_.set_alignment(loaded, BytesPerElement(loop));
-  llvm_.build_store(builder, build_.Splat(loaded, Lanes(loop)), loop.values[0]);
+  llvm_.build_store(builder, LoadElement(loop, chosen), loop.values[0]);
   LeaveFor(loop);
+}
+
+LLVMValueRef LaneLoads::LoadElement(const Loop& loop, LLVMValueRef place) {
+  LLVMValueRef loaded = llvm_.build_load(build_.get(), loop.element_type, place, "");
+  llvm_.set_alignment(loaded, BytesPerElement(loop));
+  return build_.Splat(loaded, Lanes(loop));
 }
 
 LLVMValueRef LaneLoads::CanLoad(const Loop& loop, LLVMValueRef size) const {

@@ -16,11 +16,19 @@ int LaneLoops::Combine() {
     functions.push_back(f);
   }
   int count = 0;
-  for (LLVMValueRef function : functions) count += CombineIn(function);
+  for (LLVMValueRef function : functions) {
+    const std::vector<Loop> loops = FindLoops(function);
+    ReplaceAll(function, loops);
+    count += static_cast<int>(loops.size());
+  }
   return count;
 }
 
-int LaneLoops::CombineIn(LLVMValueRef function) {
+void LaneLoops::ReplaceAll(LLVMValueRef /*function*/, const std::vector<Loop>& loops) {
+  for (const Loop& loop : loops) Replace(loop);
+}
+
+std::vector<LaneLoops::Loop> LaneLoops::FindLoops(LLVMValueRef function) const {
   std::vector<Loop> loops;
   for (auto* b = llvm_.get_first_block(function); b != nullptr; b = llvm_.get_next_block(b)) {
     if (std::optional<Loop> loop = LoopOf(b)) loops.push_back(std::move(*loop));
@@ -37,13 +45,9 @@ int LaneLoops::CombineIn(LLVMValueRef function) {
       }
     }
   }
-  int count = 0;
-  for (const Loop& loop : loops) {
-    if (loop.before == nullptr || loop.before == loop.header) continue;
-    Replace(loop);
-    ++count;
-  }
-  return count;
+  std::erase_if(
+      loops, [](const Loop& loop) { return loop.before == nullptr || loop.before == loop.header; });
+  return loops;
 }
 
 std::optional<LaneLoops::Loop> LaneLoops::LoopOf(LLVMBasicBlockRef latch) const {
@@ -61,20 +65,25 @@ std::optional<LaneLoops::Loop> LaneLoops::LoopOf(LLVMBasicBlockRef latch) const 
       !HasOnlyItsOwnUses(loop)) {
     return std::nullopt;
   }
+  loop.bytes = BytesOf(loop);
   loop.offsets = Unshifted(loop);
   return loop;
+}
+
+LLVMValueRef LaneLoops::BytesOf(const Loop& loop) const {
+  const bool is_shifted = Is(loop.offsets, kAShr) || Is(loop.offsets, kLShr);
+  if (!is_shifted || CountOf(loop) != 1) return nullptr;  // What follows them may.
+  const std::optional<uint32_t> shift = steps_.NumberOf(Operand(loop.offsets, 1));
+  return shift && 1u << *shift == BytesPerElement(loop) ? Operand(loop.offsets, 0) : nullptr;
 }
 
 // llvmpipe counts bytes first, and thereby takes offsets modulo 2^32 bytes. As they are, none of
 // those names an element that it would not name, nor would it be one of the buffer's.
 LLVMValueRef LaneLoops::Unshifted(const Loop& loop) const {
-  const bool is_shifted = Is(loop.offsets, kAShr) || Is(loop.offsets, kLShr);
-  if (!is_shifted || CountOf(loop) != 1) return loop.offsets;  // What follows them may.
-  LLVMValueRef bytes = Operand(loop.offsets, 0);
-  const std::optional<uint32_t> shift = steps_.NumberOf(Operand(loop.offsets, 1));
-  const bool is_whole = shift && 1u << *shift == BytesPerElement(loop) && Is(bytes, kShl) &&
-                        steps_.NumberOf(Operand(bytes, 1)) == shift;
-  return is_whole ? Operand(bytes, 0) : loop.offsets;
+  if (loop.bytes == nullptr || !Is(loop.bytes, kShl)) return loop.offsets;
+  const bool is_whole =
+      steps_.NumberOf(Operand(loop.bytes, 1)) == steps_.NumberOf(Operand(loop.offsets, 1));
+  return is_whole ? Operand(loop.bytes, 0) : loop.offsets;
 }
 
 // counter = lane + 1; br (icmp uge counter, lanes), exit, header
@@ -230,16 +239,6 @@ LLVMValueRef LaneLoops::HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValue
 
 LLVMValueRef LaneLoops::FirstOf(LLVMValueRef offsets) const {
   return build_.Scalar(offsets, 0, llvm_.get_terminator(llvm_.get_insert_block(build_.get())));
-}
-
-LLVMValueRef LaneLoops::IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const {
-  LLVMBuilderRef builder = build_.get();
-  LLVMValueRef has_any =
-      llvm_.build_comparison(builder, kUnsignedGreaterOrEqual, size, build_.Number(lanes), "");
-  LLVMValueRef end = llvm_.build_add(builder, size, build_.Number(1 - lanes), "");
-  end = llvm_.build_select(builder, has_any, end, build_.Number(0), "");
-  return llvm_.build_comparison(builder, kUnsignedLess, first,
-                                llvm_.build_zext(builder, end, build_.int64(), ""), "");
 }
 
 LLVMValueRef LaneLoops::CopyOf(LLVMValueRef value, const Loop& loop) const {

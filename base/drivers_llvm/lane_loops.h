@@ -43,6 +43,7 @@ class LaneLoops {
     LLVMValueRef counter;  // Its variable.
     LLVMValueRef active;   // <lanes x i1>
     LLVMValueRef offsets;  // <lanes x i32>, in elements.
+    LLVMValueRef bytes;    // Of which they are made, shifted right. Null: of none.
     LLVMValueRef offset;   // Of `lane`.
     LLVMTypeRef element_type;
     // Of each element of a lane, which follow each other. Of stores: <lanes x element_type>, or
@@ -59,6 +60,9 @@ class LaneLoops {
   // Whether a loop that was read, of elements of integers, is one that Replace can replace.
   virtual bool CanReplace(const Loop& loop) const = 0;
   virtual void Replace(const Loop& loop) = 0;
+  // Of a function, in the order of its blocks.
+  virtual void ReplaceAll(LLVMValueRef function, const std::vector<Loop>& loops);
+  std::vector<Loop> FindLoops(LLVMValueRef function) const;
 
   // getelementptr address, offset + number of the element. Reads the address, and `bound`.
   bool ReadPlace(LLVMValueRef place, LLVMValueRef bound, Loop& loop) const;
@@ -69,8 +73,6 @@ class LaneLoops {
   LLVMValueRef HaveRoom(LLVMValueRef offsets, unsigned count, LLVMValueRef size) const;
   // The first lane's offset, at the end of the block where the builder is.
   LLVMValueRef FirstOf(LLVMValueRef offsets) const;
-  // Whether a buffer has all of `lanes` elements from `first` on, which has 64 bits.
-  LLVMValueRef IsRunInside(LLVMValueRef first, unsigned lanes, LLVMValueRef size) const;
   // What the loop computes for lane 0, computed where the builder is.
   LLVMValueRef CopyOf(LLVMValueRef value, const Loop& loop) const;
   // Goes on as the loop would.
@@ -113,9 +115,9 @@ class LaneLoops {
   LaneSteps steps_;
 
  private:
-  int CombineIn(LLVMValueRef function);
   // None where `latch` ends no such loop.
   std::optional<Loop> LoopOf(LLVMBasicBlockRef latch) const;
+  LLVMValueRef BytesOf(const Loop& loop) const;
   LLVMValueRef Unshifted(const Loop& loop) const;
   bool ReadLatch(LLVMBasicBlockRef latch, Loop& loop) const;
   bool ReadHeader(LLVMBasicBlockRef latch, Loop& loop) const;

@@ -84,4 +84,15 @@ std::optional<uint32_t> LaneSteps::NumberOf(LLVMValueRef vector) const {
   return static_cast<uint32_t>(llvm_.get_int_value(llvm_.get_element_as_constant(vector, 0)));
 }
 
+LaneSteps::Sum LaneSteps::SumOf(LLVMValueRef value) const {
+  Sum sum = {value, 0};
+  while (llvm_.is_instruction(sum.root) != nullptr && llvm_.get_opcode(sum.root) == kAdd) {
+    const std::optional<uint32_t> number = NumberOf(llvm_.get_operand(sum.root, 1));
+    if (!number) break;
+    sum.number += *number;
+    sum.root = llvm_.get_operand(sum.root, 0);
+  }
+  return sum;
+}
+
 }  // namespace webnnd

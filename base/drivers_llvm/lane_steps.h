@@ -20,6 +20,12 @@ class LaneSteps {
   std::optional<uint32_t> StepOf(LLVMValueRef value) const { return StepOf(value, 0); }
   // Of vectors of which all elements are one constant: that.
   std::optional<uint32_t> NumberOf(LLVMValueRef vector) const;
+  // What a value is the sum of: `number` is that of all constants.
+  struct Sum {
+    LLVMValueRef root;
+    uint32_t number;
+  };
+  Sum SumOf(LLVMValueRef value) const;
 
  private:
   bool IsUniform(LLVMValueRef value, int depth) const;

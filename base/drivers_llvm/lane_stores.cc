@@ -64,7 +64,8 @@ void LaneStores::Replace(const Loop& loop) {
   LLVMBasicBlockRef otherwise = build_.NewBlock(parent, "otherwise");
   if (CountOf(loop) == 1 && HasMasks(loop) && steps_.StepOf(loop.offsets) == 1) {
     LLVMValueRef first = llvm_.build_zext(build_.get(), FirstOf(loop.offsets), build_.int64(), "");
-    build_.BranchLikely(IsRunInside(first, Lanes(loop), size), following, otherwise, kFollowing);
+    build_.BranchLikely(build_.IsRunInside(first, Lanes(loop), size), following, otherwise,
+                        kFollowing);
     llvm_.erase(old_end);
     llvm_.position_at_end(build_.get(), following);
     StoreMasked(address, first, values[0], loop.active, loop.element_type);

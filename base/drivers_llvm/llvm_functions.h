@@ -35,6 +35,7 @@ enum LlvmOpcode : int {
   kAnd = 23,
   kOr = 24,
   kXor = 25,
+  kAlloca = 26,
   kLoad = 27,
   kStore = 28,
   kGetElementPtr = 29,
@@ -51,8 +52,12 @@ enum LlvmOpcode : int {
   kShuffleVector = 52,
   kExtractValue = 53,
   kInsertValue = 54,
+  kFence = 55,
+  kAtomicCompareExchange = 56,
+  kAtomicReadModifyWrite = 57,
   kFreeze = 68,
 };
+constexpr int kVoidType = 0;
 constexpr int kFloatType = 2;
 constexpr int kIntegerType = 8;
 constexpr int kStructType = 10;
@@ -218,6 +223,8 @@ constexpr int kOrderedLess = 4;
          void(LLVMValueRef instruction, unsigned kind, LLVMValueRef node))                         \
   MEMBER(build_mul, LLVMBuildMul,                                                                  \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, const char* name))               \
+  MEMBER(build_variables, LLVMBuildArrayAlloca,                                                    \
+         LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef count, const char* name))          \
   MEMBER(build_load, LLVMBuildLoad2,                                                               \
          LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef pointer, const char* name))        \
   MEMBER(build_binary, LLVMBuildBinOp,                                                             \

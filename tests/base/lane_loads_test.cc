@@ -95,6 +95,126 @@ std::string LoadLoop(LoopSketch sketch, const std::string& outside = "0",
                   Splice(Splice(kElement, "OUTSIDE", outside), "RESULT", result_outside));
 }
 
+// Some loops behind each other, of elements that differ by constants.
+struct RunSketch {
+  uint32_t lanes = 8;
+  uint32_t bits = 32;                          // Of an element.
+  uint32_t step = 1;                           // Elements from lane to lane.
+  std::vector<int32_t> constants = {0, 1, 2};  // Elements, of each loop.
+  int32_t more_bytes = 0;                      // Of the last loop.
+  std::string shift = "ashr";
+  std::string buffer_of_last = "ONES";
+  std::string before_last = "";
+};
+
+constexpr char kLoopOfRun[] = R"(
+  %bytes# = add <8 x i32> %root, CONSTANT
+  %offsets# = ARITHMETIC <8 x i32> %bytes#, BYTES_LOG2
+  store i32 0, i32* %counter#
+  br label %loop#
+
+loop#:
+  %lane# = load i32, i32* %counter#
+  %is_active# = extractelement <8 x i1> %active#, i32 %lane#
+  %offset# = extractelement <8 x i32> %offsets#, i32 %lane#
+  br i1 %is_active#, label %element#, label %latch#
+
+element#:
+  %buffer# = extractelement <8 x i32> BUFFER, i32 %lane#
+  %size_at# = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 %buffer#, i32 1
+  %bytes_of_buffer# = load i32, i32* %size_at#
+  %address_at# = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 %buffer#, i32 0
+  %words# = load i32*, i32** %address_at#
+  %size# = ashr i32 %bytes_of_buffer#, SHIFT
+  %address# = bitcast i32* %words# to ELEMENT*
+  %index# = add i32 %offset#, 0
+  %inside# = icmp ult i32 %index#, %size#
+  %wide# = sext i1 %inside# to i32
+  %both# = and i32 -1, %wide#
+  %loads# = icmp ne i32 %both#, 0
+  br i1 %loads#, label %inside#_, label %outside#_
+
+inside#_:
+  %at# = getelementptr ELEMENT, ELEMENT* %address#, i32 %index#
+  %loaded# = load ELEMENT, ELEMENT* %at#, align 4
+  %old# = load <8 x ELEMENT>, <8 x ELEMENT>* %result#, align 4
+  %new# = insertelement <8 x ELEMENT> %old#, ELEMENT %loaded#, i32 %lane#
+  store <8 x ELEMENT> %new#, <8 x ELEMENT>* %result#, align 4
+  br label %latch#
+
+outside#_:
+  %old_outside# = load <8 x ELEMENT>, <8 x ELEMENT>* %result#, align 4
+  %none# = insertelement <8 x ELEMENT> %old_outside#, ELEMENT 0, i32 %lane#
+  store <8 x ELEMENT> %none#, <8 x ELEMENT>* %result#, align 4
+  br label %latch#
+
+latch#:
+  %next# = add i32 %lane#, 1
+  store i32 %next#, i32* %counter#
+  %is_last# = icmp uge i32 %next#, LANES
+  br i1 %is_last#, label %exit#, label %loop#
+
+exit#:
+  %final# = load <8 x ELEMENT>, <8 x ELEMENT>* %result#
+)";
+
+// i32 f({address, bytes}* buffers, int32* masks, int32* offsets, elements* values), with a mask and
+// values for each loop.
+std::string RunText(const RunSketch& sketch) {
+  std::string text = R"(
+@memory = global i32 0
+declare void @unknown()
+declare i32 @llvm.umin.i32(i32, i32)
+define internal i32 @read(i32* %from) {
+  %read = load i32, i32* %from
+  ret i32 %read
+}
+define i32 @f({ i32*, i32 }* %buffers, <8 x i32>* %masks, <8 x i32>* %offsets_at,
+              <8 x ELEMENT>* %values) {
+entry:
+  %own_offsets = load <8 x i32>, <8 x i32>* %offsets_at, align 4
+  %first = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> zeroinitializer
+  %places = add <8 x i32> STEPS, %first
+  %root = shl <8 x i32> %places, BYTES_LOG2
+)";
+  const uint32_t shift = sketch.bits == 64 ? 3 : 2;
+  std::string after;
+  for (size_t i = 0; i < sketch.constants.size(); ++i) {
+    const std::string number = std::to_string(i);
+    text += Splice(R"(  %counter# = alloca i32
+  %result# = alloca <8 x ELEMENT>
+  store <8 x ELEMENT> zeroinitializer, <8 x ELEMENT>* %result#
+  %mask_at# = getelementptr <8 x i32>, <8 x i32>* %masks, i32 #
+  %mask# = load <8 x i32>, <8 x i32>* %mask_at#, align 4
+  %active# = icmp ne <8 x i32> %mask#, zeroinitializer
+)",
+                   "#", number);
+    after += Splice(R"(  %values_at# = getelementptr <8 x ELEMENT>, <8 x ELEMENT>* %values, i32 #
+  store <8 x ELEMENT> %final#, <8 x ELEMENT>* %values_at#, align 4
+)",
+                    "#", number);
+  }
+  for (size_t i = 0; i < sketch.constants.size(); ++i) {
+    const bool is_last = i + 1 == sketch.constants.size();
+    const auto bytes = static_cast<uint32_t>(sketch.constants[i] << shift) +
+                       static_cast<uint32_t>(is_last ? sketch.more_bytes : 0);
+    std::string loop = is_last ? sketch.before_last + kLoopOfRun : kLoopOfRun;
+    loop = Splice(loop, "CONSTANT", Numbers(sketch.lanes, bytes, 0));
+    loop = Splice(loop, "BUFFER", is_last ? sketch.buffer_of_last : "ONES");
+    text += Splice(loop, "#", std::to_string(i));
+  }
+  text += after + "  ret i32 0\n}\n";
+  text = Splice(text, "ARITHMETIC", sketch.shift);
+  text = Splice(text, "SHIFT", std::to_string(shift));
+  text = Splice(text, "STEPS", Numbers(sketch.lanes, 0, sketch.step));
+  text = Splice(text, "ONES", Numbers(sketch.lanes, 1, 0));
+  text = Splice(text, "TWOS", Numbers(sketch.lanes, 2, 0));
+  text = Splice(text, "BYTES_LOG2", Numbers(sketch.lanes, shift, 0));
+  text = Splice(text, "<8 x", "<" + std::to_string(sketch.lanes) + " x");
+  text = Splice(text, "LANES", std::to_string(sketch.lanes));
+  return Splice(text, "ELEMENT", "i" + std::to_string(sketch.bits));
+}
+
 // Elements that begin, or end, where nothing else may be read.
 class GuardedRoom {
  public:
@@ -176,6 +296,46 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
   }
 }
 
+// From before the buffer to behind it, with lanes that are idle for some loops alone.
+template <class Element>
+void ExpectMeaningOfRun(void* function, const RunSketch& sketch) {
+  struct Buffer {
+    void* address;
+    int32_t bytes;
+  };
+  const GuardedRoom room;
+  std::mt19937 random(service::FirstSeed());
+  const size_t loops = sketch.constants.size();
+  for (int turn = 0; turn < 2000; ++turn) {
+    std::vector<uint32_t> masks(loops * sketch.lanes, 0xffffffffu);
+    for (uint32_t& active : masks) {
+      if (random() % 8 == 0) active = 0;
+    }
+    if (random() % 8 == 0) std::fill_n(masks.begin(), sketch.lanes, 0);
+    const uint32_t size = random() % 4 == 0 ? random() % 8 : random() % kRoom;
+    std::vector<uint32_t> offsets(sketch.lanes, random() % (size + 80) - 60);
+    auto* elements =
+        static_cast<Element*>(random() % 2 == 0 ? room.First() : room.Last(size * sizeof(Element)));
+    for (uint32_t i = 0; i < size; ++i) {
+      elements[i] = static_cast<Element>(0x9e3779b97f4a7c15u * (i + 1));
+    }
+    const Buffer buffers[] = {
+        {nullptr, 0}, {elements, static_cast<int32_t>(size * sizeof(Element))}, {nullptr, 0}};
+    std::vector<Element> values(loops * sketch.lanes);
+    reinterpret_cast<int (*)(const Buffer*, const uint32_t*, const uint32_t*, Element*)>(function)(
+        buffers, masks.data(), offsets.data(), values.data());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (masks[i] == 0) continue;  // Anything.
+      const auto lane = static_cast<uint32_t>(i % sketch.lanes);
+      const auto constant = static_cast<uint32_t>(sketch.constants[i / sketch.lanes]);
+      const uint32_t place = offsets[0] + sketch.step * lane + constant;
+      ASSERT_EQ(values[i], place < size ? elements[place] : 0)
+          << "loop " << i / sketch.lanes << ", lane " << lane << ", at " << place << ", size "
+          << size;
+    }
+  }
+}
+
 bool IsCombined(const std::string& code) { return code.find("following:") != std::string::npos; }
 
 class LaneLoads : public testing::Test {
@@ -210,6 +370,19 @@ class LaneLoads : public testing::Test {
     const std::string code = llvm_.Optimize(LoadLoop(sketch, outside, result_outside), kPasses);
     EXPECT_FALSE(IsCombined(code)) << code;
     EXPECT_NE(code.find("latch"), std::string::npos) << code;
+  }
+
+  // As so many runs; what is none is looked at by itself.
+  void ExpectRun(const RunSketch& sketch, int runs) {
+    const std::string code = llvm_.Optimize(RunText(sketch), kPasses);
+    int found = 0;
+    for (size_t at = code.find("\npartly"); at != std::string::npos;
+         at = code.find("\npartly", at + 1)) {
+      ++found;
+    }
+    EXPECT_EQ(found, runs) << code;
+    EXPECT_EQ(code.find("latch"), std::string::npos) << code;
+    EXPECT_EQ(IsCombined(code), runs == 0) << code;
   }
 
   const DriverLlvm llvm_;
@@ -267,7 +440,7 @@ TEST_F(LaneLoads, OtherPlaces_AreLookedAt) {
                        "%places, TWOS"),
            // Bytes of other elements.
            "%places = add <8 x i32> %first, NUMBERS\n  %bytes = shl <8 x i32> %places, " +
-               Numbers(8, 3, 0) + "\n  %offsets = lshr <8 x i32> %bytes, " + Numbers(8, 2, 0),
+               Numbers(8, 4, 0) + "\n  %offsets = lshr <8 x i32> %bytes, " + Numbers(8, 2, 0),
        }) {
     const std::string code =
         llvm_.Optimize(LoadLoop({.offsets = first + "  " + places + "\n"}), kPasses);
@@ -279,6 +452,87 @@ TEST_F(LaneLoads, OtherPlaces_AreLookedAt) {
   const std::string words = Splice(kNeighbours, "BYTES_LOG2", twos);
   const std::string code = llvm_.Optimize(LoadLoop({.bits = 64, .offsets = words}), kPasses);
   EXPECT_NE(code.find("icmp eq <8 x i32>"), std::string::npos) << code;
+}
+
+TEST_F(LaneLoads, ThatDifferByConstants_AreARun) {
+  for (const uint32_t step : {0, 1, 2}) {
+    for (const std::vector<int32_t>& constants : std::vector<std::vector<int32_t>>{
+             {0, 1, 2}, {-1, 0, 1}, {32, 0, 17}, {40, 40}, {-60, 3, 8, 9}}) {
+      for (const uint32_t lanes : {4, 8, 16}) {
+        for (const char* shift : {"lshr", "ashr"}) {
+          const RunSketch sketch = {
+              .lanes = lanes, .step = step, .constants = constants, .shift = shift};
+          ExpectRun(sketch, 1);
+          llvm_.Run(RunText(sketch), kPasses,
+                    [&](void* function) { ExpectMeaningOfRun<uint32_t>(function, sketch); });
+        }
+      }
+      const RunSketch pairs = {.bits = 64, .step = step, .constants = constants};
+      ExpectRun(pairs, 1);
+      llvm_.Run(RunText(pairs), kPasses,
+                [&](void* function) { ExpectMeaningOfRun<uint64_t>(function, pairs); });
+    }
+  }
+}
+
+// One alone, too, whose place is known by what its bytes are the sum of.
+TEST_F(LaneLoads, OfASumOfBytes_IsARun) {
+  for (const uint32_t step : {1, 2}) {
+    const RunSketch sketch = {.step = step, .constants = {7}};
+    ExpectRun(sketch, 1);
+    llvm_.Run(RunText(sketch), kPasses,
+              [&](void* function) { ExpectMeaningOfRun<uint32_t>(function, sketch); });
+  }
+}
+
+TEST_F(LaneLoads, WithReadsBetweenThem_AreARun) {
+  ExpectRun({.constants = {0, 1}, .before_last = R"(
+  %read = call i32 @read(i32* @memory)
+  %least = call i32 @llvm.umin.i32(i32 %read, i32 1)
+  store i32 %least, i32* %counter0
+)"},
+            1);
+}
+
+TEST_F(LaneLoads, OfDifferentBuffersOrPlaces_AreApart) {
+  ExpectRun({.constants = {0, 1}, .buffer_of_last = "TWOS"}, 2);
+  ExpectRun({.constants = {0, 1}, .more_bytes = 2}, 2);
+  ExpectRun({.constants = {0, 1100}}, 2);  // A long copy.
+  ExpectRun({.step = 3, .constants = {0, 1}}, 0);
+}
+
+// Of what may be written in between, a copy would not know.
+TEST_F(LaneLoads, WithWritesBetweenThem_AreApart) {
+  for (const char* writes : {
+           "  store i32 7, i32* @memory\n",
+           "  store <8 x i32> zeroinitializer, <8 x i32>* %masks\n",
+           "  call void @unknown()\n",
+           "  fence seq_cst\n",
+           "  %before = atomicrmw add i32* @memory, i32 1 seq_cst\n",
+           "  %pair = cmpxchg i32* @memory, i32 1, i32 2 seq_cst seq_cst\n",
+       }) {
+    SCOPED_TRACE(writes);
+    ExpectRun({.constants = {0, 1}, .before_last = writes}, 2);
+  }
+}
+
+// On a way that may be left out, too.
+TEST_F(LaneLoads, WithADetourBetweenThem_AreARunIfItOnlyReads) {
+  const std::string branch = R"(
+  %some = load i32, i32* @memory
+  %is_some = icmp eq i32 %some, 0
+  br i1 %is_some, label %joined, label %detour
+detour:
+  WHAT
+  br label %joined
+joined:
+)";
+  const auto detour = [&](const std::string& what) {
+    return RunSketch{.constants = {0, 1}, .before_last = Splice(branch, "WHAT", what)};
+  };
+  ExpectRun(detour("%more = load i32, i32* @memory"), 1);
+  ExpectRun(detour("store i32 7, i32* @memory"), 2);
+  ExpectRun(detour("br label %further\nfurther:"), 2);
 }
 
 TEST_F(LaneLoads, OtherLoops_StayAsTheyAre) {
