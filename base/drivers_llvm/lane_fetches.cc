@@ -1,14 +1,19 @@
 #include "base/drivers_llvm/lane_fetches.h"
 
+#include <algorithm>
 #include <string_view>
+
+#include "base/drivers_llvm/lane_loads.h"
 
 namespace webnnd {
 namespace {
 
 constexpr unsigned kChannels = 4;
 constexpr unsigned kTexelBytes = 16;
+constexpr unsigned kWordBytes = 4;
 constexpr unsigned kWordBits = 32;
-constexpr unsigned kFollowing = 16;  // Times as often as not: see LaneBuilder::BranchLikely.
+constexpr uint32_t kRunTexelsMax = 256;  // Of a copy on the stack.
+constexpr unsigned kFollowing = 16;      // Times as often as not: see LaneBuilder::BranchLikely.
 
 }  // namespace
 
@@ -16,7 +21,13 @@ void LaneFetches::Shorten() {
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
     Fetch fetch = {};
     if (!Read(f, fetch)) continue;
-    for (LLVMValueRef call : FindUniformCalls(f, fetch)) LoadOne(call, f, fetch);
+    for (const Run& run : FindRuns(f, fetch)) {
+      if (run.size() == 1) {
+        LoadOne(run.front().call, f, fetch);
+      } else {
+        LoadRun(run, f, fetch);
+      }
+    }
     Shorten(f, fetch);
   }
 }
@@ -190,37 +201,175 @@ unsigned LaneFetches::IndexOf(LLVMValueRef parameter, LLVMValueRef function) con
   return index;
 }
 
+std::vector<LaneFetches::Run> LaneFetches::FindRuns(LLVMValueRef function, const Fetch& fetch) {
+  const unsigned index = IndexOf(fetch.index, function);
+  std::vector<Member> members;
+  for (LLVMValueRef call : FindUniformCalls(function, fetch)) {
+    const LaneSteps::Sum sum = steps_.SumOf(Operand(call, index));
+    LLVMValueRef caller = llvm_.get_function(llvm_.get_block(call));
+    members.push_back({call, sum.root, sum.number, OrderIn(caller).PlaceOf(call)});
+  }
+  std::ranges::sort(members, {},
+                    [](const Member& member) { return member.order ? member.order->number : 0; });
+  std::vector<Run> runs;
+  for (const Member& member : members) {
+    const auto run = std::ranges::find_if(
+        runs, [&](const Run& candidate) { return BelongsTo(candidate, member, index); });
+    if (run == runs.end()) {
+      runs.push_back({member});
+    } else {
+      run->push_back(member);
+    }
+  }
+  return runs;
+}
+
+const AccessOrder& LaneFetches::OrderIn(LLVMValueRef function) {
+  const auto found = orders_.find(function);
+  if (found != orders_.end()) return found->second;
+  const AccessOrder::Loads loads = LaneLoads(llvm_, module_).LoadsOf(function);
+  return orders_.emplace(function, AccessOrder(llvm_, function, loads)).first->second;
+}
+
+bool LaneFetches::BelongsTo(const Run& run, const Member& member, unsigned index) const {
+  const Member& first = run.front();
+  const bool is_behind = first.order && member.order && first.order->run == member.order->run;
+  if (!is_behind || first.root != member.root ||
+      llvm_.get_function(llvm_.get_block(first.call)) !=
+          llvm_.get_function(llvm_.get_block(member.call))) {
+    return false;
+  }
+  for (int i = 0; i < llvm_.get_num_operands(member.call); ++i) {
+    const auto operand = static_cast<unsigned>(i);
+    if (operand != index && Operand(first.call, operand) != Operand(member.call, operand)) {
+      return false;
+    }
+  }
+  Run longer = run;
+  longer.push_back(member);
+  return CountOf(longer) <= kRunTexelsMax;
+}
+
+uint32_t LaneFetches::FirstOf(const Run& run) {
+  const uint32_t origin = run.front().constant;
+  int32_t first = 0;
+  for (const Member& member : run) {
+    first = std::min(first, static_cast<int32_t>(member.constant - origin));
+  }
+  return origin + static_cast<uint32_t>(first);
+}
+
+uint32_t LaneFetches::CountOf(const Run& run) {
+  uint32_t last = 0;
+  for (const Member& member : run) last = std::max(last, member.constant - FirstOf(run));
+  return last + 1;
+}
+
 void LaneFetches::LoadOne(LLVMValueRef call, LLVMValueRef function, const Fetch& fetch) {
-  LLVMBuilderRef builder = build_.get();
   LLVMValueRef index = build_.Scalar(Operand(call, IndexOf(fetch.index, function)), 0, call);
-  const auto copy = [&](LLVMValueRef value) {
-    return build_.Copy(value, [&](LLVMValueRef part) -> LLVMValueRef {
-      if (llvm_.is_instruction(part) != nullptr) return nullptr;
-      for (unsigned i = 0; i < llvm_.count_parameters(function); ++i) {
-        if (part == llvm_.get_parameter(function, i)) return Operand(call, i);
-      }
-      return part;
-    });
+  LLVMValueRef base = CopyFor(call, fetch.base, function);
+  LLVMValueRef texels = CopyFor(call, fetch.texels, function);
+  ReplaceByTexel(call, AddressInside(base, texels, index), fetch);
+}
+
+void LaneFetches::LoadRun(const Run& run, LLVMValueRef function, const Fetch& fetch) {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef call = run.front().call;
+  LLVMValueRef caller = llvm_.get_function(llvm_.get_block(call));
+  LLVMTypeRef pointer = llvm_.pointer_type(build_.int32(), 0);
+  const uint32_t count = CountOf(run);
+  LLVMValueRef copies = build_.NewVariables(caller, build_.int32(), kChannels * count);
+  LLVMValueRef variable = build_.NewVariables(caller, pointer, 1);
+
+  LLVMBasicBlockRef before = llvm_.get_block(call);
+  LLVMValueRef root = build_.Scalar(run.front().root, 0, call);
+  LLVMBasicBlockRef inside = SplitBefore(call);
+  LLVMBasicBlockRef partly = build_.NewBlock(caller, "partly");
+  llvm_.position_at_end(builder, before);
+  LLVMValueRef base = CopyFor(call, fetch.base, function);
+  LLVMValueRef texels = CopyFor(call, fetch.texels, function);
+  LLVMValueRef first = llvm_.build_add(builder, root, build_.Number(FirstOf(run)), "");
+  first = llvm_.build_zext(builder, first, build_.int64(), "");
+  llvm_.build_store(builder, AddressOf(base, first), variable);
+  build_.BranchLikely(build_.IsRunInside(first, count, texels), inside, partly, kFollowing);
+
+  llvm_.position_at_end(builder, partly);
+  LLVMTypeRef texel = llvm_.vector_type(build_.int32(), kChannels);
+  const auto as_texel = [&](LLVMValueRef address) {
+    return llvm_.build_bitcast(builder, address, llvm_.pointer_type(texel, 0), "");
   };
-  LLVMValueRef base = copy(fetch.base);
-  LLVMValueRef texels = copy(fetch.texels);
-  LLVMValueRef is_inside = llvm_.build_comparison(builder, kUnsignedLess, index, texels, "");
-  LLVMValueRef wide_index = llvm_.build_zext(builder, index, build_.int64(), "");
-  LLVMValueRef offset = llvm_.build_mul(builder, wide_index, build_.WideNumber(kTexelBytes), "");
+  for (const Member& member : run) {
+    LLVMValueRef index = llvm_.build_add(builder, root, build_.Number(member.constant), "");
+    LLVMValueRef from = as_texel(AddressInside(base, texels, index));
+    LLVMValueRef loaded = llvm_.build_load(builder, texel, from, "");
+    llvm_.set_alignment(loaded, kWordBytes);
+    LLVMValueRef to =
+        as_texel(AddressOf(copies, build_.WideNumber(member.constant - FirstOf(run))));
+    llvm_.set_alignment(llvm_.build_store(builder, loaded, to), kWordBytes);
+  }
+  llvm_.build_store(builder, copies, variable);
+  llvm_.build_jump(builder, inside);
+
+  for (const Member& member : run) {
+    llvm_.position_before(builder, member.call);
+    LLVMValueRef start = llvm_.build_load(builder, pointer, variable, "");
+    LLVMValueRef place = build_.WideNumber(member.constant - FirstOf(run));
+    ReplaceByTexel(member.call, AddressOf(start, place), fetch);
+  }
+}
+
+LLVMValueRef LaneFetches::AddressOf(LLVMValueRef base, LLVMValueRef index) {
+  LLVMBuilderRef builder = build_.get();
   LLVMTypeRef byte = llvm_.int_type(context_, 8);
-  LLVMValueRef texel = llvm_.build_address(builder, byte, base, &offset, 1, "");
-  texel = llvm_.build_bitcast(builder, texel, llvm_.pointer_type(build_.int32(), 0), "");
-  texel = llvm_.build_select(builder, is_inside, texel, build_.Zeros(build_.int32()), "");
+  LLVMValueRef bytes = llvm_.build_bitcast(builder, base, llvm_.pointer_type(byte, 0), "");
+  LLVMValueRef offset = llvm_.build_mul(builder, index, build_.WideNumber(kTexelBytes), "");
+  LLVMValueRef texel = llvm_.build_address(builder, byte, bytes, &offset, 1, "");
+  return llvm_.build_bitcast(builder, texel, llvm_.pointer_type(build_.int32(), 0), "");
+}
+
+LLVMValueRef LaneFetches::AddressInside(LLVMValueRef base, LLVMValueRef texels,
+                                        LLVMValueRef index) {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef is_inside = llvm_.build_comparison(builder, kUnsignedLess, index, texels, "");
+  LLVMValueRef texel = AddressOf(base, llvm_.build_zext(builder, index, build_.int64(), ""));
+  return llvm_.build_select(builder, is_inside, texel, build_.Zeros(build_.int32()), "");
+}
+
+void LaneFetches::ReplaceByTexel(LLVMValueRef call, LLVMValueRef address, const Fetch& fetch) {
+  LLVMBuilderRef builder = build_.get();
   std::vector<LLVMValueRef> channels;
   for (unsigned channel = 0; channel < kChannels; ++channel) {
     LLVMValueRef number = build_.Number(channel);
-    LLVMValueRef place = llvm_.build_address(builder, build_.int32(), texel, &number, 1, "");
+    LLVMValueRef place = llvm_.build_address(builder, build_.int32(), address, &number, 1, "");
     LLVMValueRef word = llvm_.build_load(builder, build_.int32(), place, "");
     channels.push_back(build_.Splat(word, LanesOf(fetch.index)));
   }
   LLVMTypeRef type = llvm_.type_of(Operand(llvm_.get_terminator(fetch.block), 0));
   llvm_.replace_all_uses(call, ResultOf(channels, type));
   llvm_.erase(call);
+}
+
+LLVMValueRef LaneFetches::CopyFor(LLVMValueRef call, LLVMValueRef value, LLVMValueRef function) {
+  return build_.Copy(value, [&](LLVMValueRef part) -> LLVMValueRef {
+    if (llvm_.is_instruction(part) != nullptr) return nullptr;
+    for (unsigned i = 0; i < llvm_.count_parameters(function); ++i) {
+      if (part == llvm_.get_parameter(function, i)) return Operand(call, i);
+    }
+    return part;
+  });
+}
+
+LLVMBasicBlockRef LaneFetches::SplitBefore(LLVMValueRef instruction) {
+  LLVMBasicBlockRef rest =
+      build_.NewBlock(llvm_.get_function(llvm_.get_block(instruction)), "inside");
+  llvm_.position_at_end(build_.get(), rest);
+  while (instruction != nullptr) {
+    LLVMValueRef next = llvm_.get_next_instruction(instruction);
+    llvm_.remove(instruction);
+    llvm_.insert(build_.get(), instruction);
+    instruction = next;
+  }
+  return rest;
 }
 
 LLVMValueRef LaneFetches::ResultOf(const std::vector<LLVMValueRef>& channels, LLVMTypeRef type) {

@@ -2,8 +2,11 @@
 #ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
 #define WEBNND_BASE_DRIVERS_LLVM_LANE_FETCHES_H_
 
+#include <map>
+#include <optional>
 #include <vector>
 
+#include "base/drivers_llvm/access_order.h"
 #include "base/drivers_llvm/lane_builder.h"
 #include "base/drivers_llvm/lane_steps.h"
 #include "base/drivers_llvm/llvm_functions.h"
@@ -15,7 +18,8 @@ namespace webnnd {
 // 32 bits here first looks whether it is asked for texels behind each other in each run of lanes
 // (LaneBuilder), all of them inside, and then loads them as vectors. It asks to be inlined: with
 // two ways through it, LLVM would not think it worth while. Where all lanes ask for one texel, it
-// is loaded once, without a call.
+// is loaded once, without a call. Such calls that follow each other, and whose texels differ by
+// constants, are a run, as loops that load are one (lane_loads.h).
 class LaneFetches {
  public:
   LaneFetches(const Llvm& llvm, LLVMModuleRef module)
@@ -59,10 +63,35 @@ class LaneFetches {
   void Shorten(LLVMValueRef function, const Fetch& fetch);
   // The calls whose lanes ask for one texel.
   std::vector<LLVMValueRef> FindUniformCalls(LLVMValueRef function, const Fetch& fetch) const;
+  // Of them, what asks for texel `root` + `constant`.
+  struct Member {
+    LLVMValueRef call;
+    LLVMValueRef root;
+    uint32_t constant;
+    std::optional<AccessOrder::Place> order;
+  };
+  using Run = std::vector<Member>;
+  std::vector<Run> FindRuns(LLVMValueRef function, const Fetch& fetch);
+  const AccessOrder& OrderIn(LLVMValueRef function);
+  bool BelongsTo(const Run& run, const Member& member, unsigned index) const;
+  // The least constant, and how many texels there are from there to the last one.
+  static uint32_t FirstOf(const Run& run);
+  static uint32_t CountOf(const Run& run);
   // Which of the function's parameters it is, as many as there are where it is none.
   unsigned IndexOf(LLVMValueRef parameter, LLVMValueRef function) const;
   // In the place of such a call.
   void LoadOne(LLVMValueRef call, LLVMValueRef function, const Fetch& fetch);
+  void LoadRun(const Run& run, LLVMValueRef function, const Fetch& fetch);
+  // Where texel `index` is, which has 64 bits, as i32*.
+  LLVMValueRef AddressOf(LLVMValueRef base, LLVMValueRef index);
+  // The same, or where zeros are if the buffer has no such texel.
+  LLVMValueRef AddressInside(LLVMValueRef base, LLVMValueRef texels, LLVMValueRef index);
+  // In the place of a call: the texel that lies there.
+  void ReplaceByTexel(LLVMValueRef call, LLVMValueRef address, const Fetch& fetch);
+  // What the function computes from its parameters, for a call, where the builder is.
+  LLVMValueRef CopyFor(LLVMValueRef call, LLVMValueRef value, LLVMValueRef function);
+  // Moves what is from `instruction` on to a block of its own, to which nothing goes yet.
+  LLVMBasicBlockRef SplitBefore(LLVMValueRef instruction);
   // What a fetch gives of these, of <lanes x i32> each.
   LLVMValueRef ResultOf(const std::vector<LLVMValueRef>& channels, LLVMTypeRef type);
   // Of texels that follow each other in runs of lanes.
@@ -94,6 +123,7 @@ class LaneFetches {
   LLVMContextRef context_;
   LaneBuilder build_;
   LaneSteps steps_;
+  std::map<LLVMValueRef, AccessOrder> orders_;  // Of functions.
 };
 
 }  // namespace webnnd

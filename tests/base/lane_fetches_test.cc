@@ -179,6 +179,45 @@ define void @f({ i8*, i32 }* %buffer, <L x i32>* %index_at, <L x float>* %result
   return AllReplaced(text, "<L x", "<" + std::to_string(lanes) + " x");
 }
 
+// Fetches the first lane's texel + each of `constants`, with `between` before the last.
+std::string RunOfFetches(uint32_t lanes, const std::vector<int32_t>& constants,
+                         const std::string& between = "") {
+  std::string text = FetchFunction(lanes);
+  text.erase(text.find("define void @f("));
+  text += R"(
+@memory = global i32 0
+declare void @unknown()
+define void @f({ i8*, i32 }* %buffer, <L x i32>* %index_at, <L x float>* %results) {
+  %index = load <L x i32>, <L x i32>* %index_at, align 4
+  %first_index = shufflevector <L x i32> %index, <L x i32> undef, <L x i32> zeroinitializer
+)";
+  for (size_t i = 0; i < constants.size(); ++i) {
+    if (i + 1 == constants.size()) text += between;
+    const std::string call = std::to_string(i);
+    text += "  %index" + call + " = add <L x i32> %first_index, <" +
+            List(lanes, [&](uint32_t) { return constants[i]; }) + ">\n" +
+            AllReplaced(
+                "  %all# = call fastcc FOUR @fetch({ i8*, i32 }* %buffer, <L x i32> "
+                "%index#)\n",
+                "#", call);
+  }
+  for (size_t i = 0; i < constants.size(); ++i) {
+    for (uint32_t k = 0; k < kChannels; ++k) {
+      const std::string channel = std::to_string(i) + "_" + std::to_string(k);
+      text +=
+          "  %channel" + channel + " = extractvalue FOUR %all" + std::to_string(i) + ", " +
+          std::to_string(k) + "\n" +
+          AllReplaced("  %at# = getelementptr <L x float>, <L x float>* %results, i32 ", "#",
+                      channel) +
+          std::to_string(kChannels * i + k) + "\n" +
+          AllReplaced("  store <L x float> %channel#, <L x float>* %at#, align 4\n", "#", channel);
+    }
+  }
+  text += "  ret void\n}\n";
+  text = AllReplaced(text, "FOUR", "{ <L x float>, <L x float>, <L x float>, <L x float> }");
+  return AllReplaced(text, "<L x", "<" + std::to_string(lanes) + " x");
+}
+
 // Texels that end where memory does.
 class Guarded {
  public:
@@ -202,25 +241,26 @@ class Guarded {
 };
 
 // Of the last `count` texels of `memory`.
-void ExpectMeaning(void* function, Guarded& memory, uint32_t count, const Index& index) {
+void ExpectMeaning(void* function, Guarded& memory, uint32_t count, const Index& index,
+                   const std::vector<int32_t>& constants = {0}) {
   const uint32_t* words = memory.words() + kChannels * (Guarded::kTexels - count);
   const struct {
     const uint32_t* base;
     int32_t texels;
   } buffer = {words, static_cast<int32_t>(count)};
   const auto lanes = static_cast<uint32_t>(index.size());
-  std::vector<uint32_t> results(size_t{kChannels} * lanes);
+  std::vector<uint32_t> results(constants.size() * kChannels * lanes);
   reinterpret_cast<void (*)(const void*, const int32_t*, uint32_t*)>(function)(
       &buffer, index.data(), results.data());
-  for (uint32_t channel = 0; channel < kChannels; ++channel) {
-    for (uint32_t lane = 0; lane < lanes; ++lane) {
-      const int32_t texel = index[lane];
-      const bool is_inside = texel >= 0 && texel < static_cast<int32_t>(count);
-      const uint32_t expected =
-          is_inside ? words[kChannels * static_cast<uint32_t>(texel) + channel] : 0;
-      EXPECT_EQ(results[channel * lanes + lane], expected)
-          << "channel " << channel << " of texel " << texel << " of " << count;
-    }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const size_t row = i / lanes;
+    const auto texel = static_cast<int32_t>(static_cast<uint32_t>(index[i % lanes]) +
+                                            static_cast<uint32_t>(constants[row / kChannels]));
+    const bool is_inside = texel >= 0 && texel < static_cast<int32_t>(count);
+    const uint32_t expected =
+        is_inside ? words[kChannels * static_cast<uint32_t>(texel) + row % kChannels] : 0;
+    EXPECT_EQ(results[i], expected)
+        << "channel " << row % kChannels << " of texel " << texel << " of " << count;
   }
 }
 
@@ -286,6 +326,44 @@ TEST_F(LaneFetches, OfOneTexel_AreOneLoad) {
         }
       }
     });
+  }
+}
+
+bool IsRun(const std::string& code) { return code.find("\npartly:") != std::string::npos; }
+
+// From before the buffer to behind it, and where sums wrap.
+TEST_F(LaneFetches, OfTexelsThatDifferByConstants_AreARun) {
+  for (const uint32_t lanes : {4, 8, 16}) {
+    for (const std::vector<int32_t>& constants :
+         std::vector<std::vector<int32_t>>{{0, 1}, {1, 8, 0, 9}, {-1, 0, 1}, {5, 5}}) {
+      SCOPED_TRACE(lanes);
+      const std::string text = RunOfFetches(lanes, constants);
+      const std::string code = llvm_.Optimize(text, kPasses);
+      EXPECT_TRUE(IsRun(code)) << code;
+      EXPECT_EQ(code.find("call fastcc"), std::string::npos) << code;
+      llvm_.Run(text, kPasses, [&](void* function) {
+        Guarded memory;
+        for (const uint32_t count : {1u, 2u, 7u, 12u, Guarded::kTexels}) {
+          for (int32_t texel = -12; texel < static_cast<int32_t>(count) + 12; ++texel) {
+            ExpectMeaning(function, memory, count, Index(lanes, texel), constants);
+          }
+          for (const int32_t texel : {INT32_MAX, INT32_MIN}) {
+            ExpectMeaning(function, memory, count, Index(lanes, texel), constants);
+          }
+        }
+      });
+    }
+  }
+}
+
+TEST_F(LaneFetches, FarApartOrWithWritesBetween_AreApart) {
+  for (const uint32_t lanes : {8, 16}) {
+    EXPECT_FALSE(IsRun(llvm_.Optimize(RunOfFetches(lanes, {0, 300}), kPasses)));
+    for (const char* between :
+         {"  store i32 7, i32* @memory\n", "  call void @unknown()\n", "  br label %b\nb:\n"}) {
+      const std::string code = llvm_.Optimize(RunOfFetches(lanes, {0, 1}, between), kPasses);
+      EXPECT_EQ(IsRun(code), std::string(between).find("br") != std::string::npos) << code;
+    }
   }
 }
 
