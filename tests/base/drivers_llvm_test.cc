@@ -81,10 +81,10 @@ TEST(DriversLlvm, PassesOfADriver_StayAsTheyAre) {
   EXPECT_EQ(driver.TakeCalls(), "passes mem2reg\n");
   EXPECT_NE(driver.Optimize("unknown"), nullptr);
   EXPECT_EQ(driver.TakeCalls(), "passes unknown\n");
-  driver.SetBlocks(250);
+  driver.SetBlocks(350);
   EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
   EXPECT_NE(driver.TakeCalls(), "passes instcombine\n");
-  driver.SetBlocks(251);
+  driver.SetBlocks(351);
   EXPECT_EQ(driver.Optimize("instcombine"), nullptr);
   EXPECT_EQ(driver.TakeCalls(), "passes instcombine\n");
 }
