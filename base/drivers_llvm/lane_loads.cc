@@ -137,8 +137,10 @@ bool LaneLoads::IsSame(LLVMValueRef a, const Loop& loop_a, LLVMValueRef b,
   if (!is_inside(a, loop_a) || !is_inside(b, loop_b)) return false;
   const int opcode = llvm_.get_opcode(a);
   const int count = llvm_.get_num_operands(a);
+  // Of what is on the stack there may be something else by then.
+  const bool is_of_stack = opcode == kLoad && Is(Operand(a, 0), kAlloca);
   if (llvm_.get_opcode(b) != opcode || llvm_.get_num_operands(b) != count ||
-      llvm_.type_of(a) != llvm_.type_of(b)) {
+      llvm_.type_of(a) != llvm_.type_of(b) || opcode == kExtractValue || is_of_stack) {
     return false;
   }
   if (opcode == kICmp && llvm_.get_predicate(a) != llvm_.get_predicate(b)) return false;

@@ -104,6 +104,7 @@ struct RunSketch {
   int32_t more_bytes = 0;                      // Of the last loop.
   std::string shift = "ashr";
   std::string buffer_of_last = "ONES";
+  std::string size_from = "%size_at#";
   std::string before_last = "";
 };
 
@@ -122,7 +123,7 @@ loop#:
 element#:
   %buffer# = extractelement <8 x i32> BUFFER, i32 %lane#
   %size_at# = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 %buffer#, i32 1
-  %bytes_of_buffer# = load i32, i32* %size_at#
+  %bytes_of_buffer# = load i32, i32* SIZE_FROM
   %address_at# = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 %buffer#, i32 0
   %words# = load i32*, i32** %address_at#
   %size# = ashr i32 %bytes_of_buffer#, SHIFT
@@ -172,6 +173,8 @@ define internal i32 @read(i32* %from) {
 define i32 @f({ i32*, i32 }* %buffers, <8 x i32>* %masks, <8 x i32>* %offsets_at,
               <8 x ELEMENT>* %values) {
 entry:
+  %size_on_stack = alloca i32
+  store i32 64, i32* %size_on_stack
   %own_offsets = load <8 x i32>, <8 x i32>* %offsets_at, align 4
   %first = shufflevector <8 x i32> %own_offsets, <8 x i32> undef, <8 x i32> zeroinitializer
   %places = add <8 x i32> STEPS, %first
@@ -200,6 +203,7 @@ entry:
                        static_cast<uint32_t>(is_last ? sketch.more_bytes : 0);
     std::string loop = is_last ? sketch.before_last + kLoopOfRun : kLoopOfRun;
     loop = Splice(loop, "CONSTANT", Numbers(sketch.lanes, bytes, 0));
+    loop = Splice(loop, "SIZE_FROM", sketch.size_from);
     loop = Splice(loop, "BUFFER", is_last ? sketch.buffer_of_last : "ONES");
     text += Splice(loop, "#", std::to_string(i));
   }
@@ -496,6 +500,8 @@ TEST_F(LaneLoads, WithReadsBetweenThem_AreARun) {
 
 TEST_F(LaneLoads, OfDifferentBuffersOrPlaces_AreApart) {
   ExpectRun({.constants = {0, 1}, .buffer_of_last = "TWOS"}, 2);
+  // Which may be another one by then.
+  ExpectRun({.constants = {0, 1}, .size_from = "%size_on_stack"}, 2);
   ExpectRun({.constants = {0, 1}, .more_bytes = 2}, 2);
   ExpectRun({.constants = {0, 1100}}, 2);  // A long copy.
   ExpectRun({.step = 3, .constants = {0, 1}}, 0);
