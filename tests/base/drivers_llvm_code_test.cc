@@ -36,11 +36,11 @@ define i32 @f(i32* %p, i32 %x) {
 
 // The bound counts what is left of a module: two instructions of the callee, and besides the loads
 // two of the caller.
-TEST(Inlining, ModulesOfUpTo5000Instructions_HaveNoCalls) {
+TEST(Inlining, ModulesOfUpTo12000Instructions_HaveNoCalls) {
   const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
-  EXPECT_EQ(CountOf(llvm.Optimize(Caller(4996), "function(instcombine)"), "call i32"), 0);
-  EXPECT_EQ(CountOf(llvm.Optimize(Caller(4997), "function(instcombine)"), "call i32"), 1);
+  EXPECT_EQ(CountOf(llvm.Optimize(Caller(11996), "function(instcombine)"), "call i32"), 0);
+  EXPECT_EQ(CountOf(llvm.Optimize(Caller(11997), "function(instcombine)"), "call i32"), 1);
 }
 
 // Eight loads as llvmpipe gathers them, of 4-byte words whose index is `index`, which is made of %n
