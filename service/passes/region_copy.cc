@@ -215,8 +215,8 @@ constexpr uint32_t kSquare = 4;
 // In which order blocks go that are squares of them: along that side on which what follows lies
 // nearer on the other one. Processors see both coming.
 void AppendSquares(const TransposedBlocks& blocks, std::vector<StridedDimension>& order) {
-  constexpr uint32_t kPartMax =
-      4;  // So many rows of the source, which lie far apart, are few to follow.
+  // Rows of the source lie far apart: of so few squares of them processors see all coming.
+  constexpr uint32_t kPartMax = 4;
   auto times = [](const StridedDimension& dimension, uint32_t count) {
     return std::array<uint32_t, 4>{dimension.strides[0] * count, dimension.strides[1] * count};
   };

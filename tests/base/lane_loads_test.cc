@@ -242,6 +242,15 @@ class GuardedRoom {
 
 constexpr uint32_t kRoom = 256;  // Elements, which a page has room for.
 
+template <class Element>
+Element* Fill(const GuardedRoom& room, uint32_t size, bool at_end) {
+  auto* elements = static_cast<Element*>(at_end ? room.Last(size * sizeof(Element)) : room.First());
+  for (uint32_t i = 0; i < size; ++i) {
+    elements[i] = static_cast<Element>(0x9e3779b97f4a7c15u * (i + 1));
+  }
+  return elements;
+}
+
 // kEverySecond: two of a lane behind those of the lane before; kUniform: those of the first lane;
 // kThird: of the third one.
 enum class Places { kOwn, kNeighbours, kEverySecond, kUniform, kThird };
@@ -281,11 +290,7 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
     const uint32_t end = place_of(lanes - 1) + 1;
     const uint32_t sizes[] = {kRoom, end, end - 1, end - static_cast<uint32_t>(random() % 8), 1, 0};
     const uint32_t size = std::min(kRoom, sizes[random() % 6]);
-    auto* elements =
-        static_cast<Element*>(random() % 2 == 0 ? room.First() : room.Last(size * sizeof(Element)));
-    for (uint32_t i = 0; i < size; ++i) {
-      elements[i] = static_cast<Element>(0x9e3779b97f4a7c15u * (i + 1));
-    }
+    auto* elements = Fill<Element>(room, size, /*at_end=*/random() % 2 != 0);
     const Buffer buffers[] = {
         {nullptr, 0}, {elements, static_cast<int32_t>(size * sizeof(Element))}, {nullptr, 0}};
     std::vector<Element> values(lanes);
@@ -318,11 +323,7 @@ void ExpectMeaningOfRun(void* function, const RunSketch& sketch) {
     if (random() % 8 == 0) std::fill_n(masks.begin(), sketch.lanes, 0);
     const uint32_t size = random() % 4 == 0 ? random() % 8 : random() % kRoom;
     std::vector<uint32_t> offsets(sketch.lanes, random() % (size + 80) - 60);
-    auto* elements =
-        static_cast<Element*>(random() % 2 == 0 ? room.First() : room.Last(size * sizeof(Element)));
-    for (uint32_t i = 0; i < size; ++i) {
-      elements[i] = static_cast<Element>(0x9e3779b97f4a7c15u * (i + 1));
-    }
+    auto* elements = Fill<Element>(room, size, /*at_end=*/random() % 2 != 0);
     const Buffer buffers[] = {
         {nullptr, 0}, {elements, static_cast<int32_t>(size * sizeof(Element))}, {nullptr, 0}};
     std::vector<Element> values(loops * sketch.lanes);
