@@ -48,9 +48,12 @@ Status BeginCommandBuffer(LogicalDevice& device, VkCommandBuffer commands,
   return {};
 }
 
+// Spelled one by one: for VK_ACCESS_MEMORY_..., which stand for any access, some GPUs take twice as
+// long.
 void RecordFullBarrier(VkCommandBuffer commands) {
-  RecordBarrier(commands, kWork, VK_ACCESS_MEMORY_WRITE_BIT, kWork,
-                VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT);
+  constexpr VkAccessFlags kWritten = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  constexpr VkAccessFlags kRead = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+  RecordBarrier(commands, kWork, kWritten, kWork, kRead | kWritten);
 }
 
 void RecordKernelBarrier(VkCommandBuffer commands) {
