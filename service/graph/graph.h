@@ -21,11 +21,12 @@ inline constexpr ValueId kNoValue = 0xffffffff;
 
 // An operand of the graph.
 struct Value {
-  enum class Kind : uint8_t { kInput, kConstant, kResult };
+  // kCounters: of lowering (LoweringBuilder::AddCounters).
+  enum class Kind : uint8_t { kInput, kConstant, kResult, kCounters };
   Kind kind = Kind::kResult;
   webidl::OperandDescriptor descriptor;
   // kInput: index into Graph::inputs. kConstant: index into Graph::constants.
-  // kResult: index of the operator that produces it.
+  // kResult: index of the operator that produces it. kCounters: how many counters are before them.
   uint32_t index = 0;
   // Bytes that memory is planned with, where that is more than it has.
   uint64_t reserved_bytes = 0;

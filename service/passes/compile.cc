@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked_math.h"
 #include "base/limits.h"
 #include "base/trace.h"
 #include "service/passes/fold_constants.h"
@@ -21,6 +22,18 @@ ValueId LoweringBuilder::AddTemporary(webidl::OperandDescriptor descriptor) {
   auto value = static_cast<ValueId>(graph_.values.size());
   const uint64_t reserved = graph_.reserves ? RoundUpToStep(descriptor.byte_length()) : 0;
   graph_.values.push_back({Value::Kind::kResult, std::move(descriptor), /*index=*/0, reserved});
+  return value;
+}
+
+Result<ValueId> LoweringBuilder::AddCounters(uint32_t count) {
+  const uint32_t shape[] = {count};
+  ASSIGN_OR_RETURN(auto descriptor,
+                   webidl::OperandDescriptor::Create(webidl::OperandDataType::kUint32, shape));
+  const uint64_t first = counter_bytes_ / sizeof(uint32_t);
+  const auto value = static_cast<ValueId>(graph_.values.size());
+  graph_.values.push_back(
+      {Value::Kind::kCounters, std::move(descriptor), NarrowCast<uint32_t>(first)});
+  counter_bytes_ += AlignUp<uint64_t>(uint64_t{count} * sizeof(uint32_t), kBufferAlignment);
   return value;
 }
 

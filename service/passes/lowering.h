@@ -56,6 +56,9 @@ class LoweringBuilder {
   }
   // A temporary of this lowering.
   ValueId AddTemporary(webidl::OperandDescriptor descriptor);
+  // Words for one call, which finds them 0 and leaves them so.
+  Result<ValueId> AddCounters(uint32_t count);
+  uint64_t counter_bytes() const { return counter_bytes_; }
   void AddCall(LoweredCall call) { calls_.push_back(std::move(call)); }
   // Declares that `result` has the bytes of `source` in the same order (reshape, identity): no
   // kernel runs where the planner can give both the same memory; else it inserts a copy. `source`
@@ -81,6 +84,7 @@ class LoweringBuilder {
   Graph& graph_;
   std::optional<TransposedViews> views_;
   std::vector<LoweredCall> calls_;
+  uint64_t counter_bytes_ = 0;
   std::vector<Alias> aliases_;
   std::vector<Alias> updates_;
 };

@@ -194,6 +194,7 @@ class Planner {
     }
     if (guard_bytes_ != 0) Separate(intervals);
     ASSIGN_OR_RETURN(compiled_.plan.arena_bytes, AssignOffsets(intervals));
+    compiled_.plan.counter_bytes = lowered_.counter_bytes();
     for (const Interval& interval : intervals) arena_offset_[interval.root] = interval.offset;
 
     for (LoweredCall& call : lowered_.calls()) {
@@ -279,6 +280,9 @@ class Planner {
       case Value::Kind::kConstant:
         CHECK(!written);
         return {BufferSpace::kConstant, ReferConstant(place.index), 0, bytes, written};
+      case Value::Kind::kCounters:
+        return {BufferSpace::kCounters, 0, uint64_t{place.index} * sizeof(uint32_t), bytes,
+                written};
       case Value::Kind::kResult:
         break;
     }

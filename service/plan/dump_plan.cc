@@ -22,6 +22,8 @@ std::string DumpBuffer(const BufferRef& buffer) {
     }
     case BufferSpace::kArena:
       return fmt::format("a+{}[{}]", buffer.offset, buffer.bytes);
+    case BufferSpace::kCounters:
+      return fmt::format("n+{}[{}]", buffer.offset, buffer.bytes);
   }
   UNREACHABLE();
 }

@@ -26,6 +26,7 @@ enum class BufferSpace : uint8_t {
   kOutput,    // Tensor bound to graph output `index`.
   kConstant,  // Constant `index` of the graph.
   kArena,     // The graph's arena of intermediates; `index` is 0.
+  kCounters,  // Words of the graph's that are 0 between its calls; `index` is 0.
 };
 
 struct BufferRef {
@@ -73,6 +74,7 @@ struct Plan {
   // could not be made in their output's tensor.
   uint32_t copy_count = 0;
   uint64_t arena_bytes = 0;
+  uint64_t counter_bytes = 0;
   // Bytes that each bound tensor must have at least.
   std::vector<uint64_t> input_bytes;
   std::vector<uint64_t> output_bytes;

@@ -17,7 +17,7 @@ namespace {
 
 // What an executable takes beside its constants and its arena.
 uint64_t BytesWithoutArena(const Plan& plan) {
-  uint64_t bytes = kParametersPerCallMax * sizeof(uint32_t);
+  uint64_t bytes = kParametersPerCallMax * sizeof(uint32_t) + plan.counter_bytes;
   for (const KernelCall& call : plan.calls) {
     bytes += AlignUp<uint64_t>(call.parameters.size() * sizeof(uint32_t), kBufferAlignment);
     bytes += limits::kPlanBytesPerKernel;

@@ -87,8 +87,8 @@ bool BindingImpl::FitsSegments(const Plan& plan) const {
 bool BindingImpl::IsLike(const Plan& plan) const {
   const Plan& own = executable_->plan();
   if (plan.calls.size() != own.calls.size() || plan.arena_bytes > own.arena_bytes ||
-      plan.input_bytes != own.input_bytes || plan.output_bytes != own.output_bytes ||
-      plan.constant_bytes != own.constant_bytes) {
+      plan.counter_bytes != own.counter_bytes || plan.input_bytes != own.input_bytes ||
+      plan.output_bytes != own.output_bytes || plan.constant_bytes != own.constant_bytes) {
     return false;
   }
   for (size_t i = 0; i < own.calls.size(); ++i) {
@@ -194,6 +194,9 @@ VkDescriptorBufferInfo BindingImpl::Describe(const BufferRef& buffer) const {
       break;
     case BufferSpace::kArena:
       whole = executable_->arena();
+      break;
+    case BufferSpace::kCounters:
+      whole = executable_->counters();
       break;
   }
   CHECK(whole != nullptr && buffer.offset + buffer.bytes <= whole->bytes());

@@ -55,11 +55,13 @@ Status ExecutableImpl::Prepare(const std::vector<std::shared_ptr<Buffer>>& const
     arena_->ShareWithDevice();
   }
   TRY(WriteParameters());
+  TRY(MakeCounters());
   return CompilePipelines(cancelled, life);
 }
 
 uint64_t ExecutableImpl::device_bytes() const {
-  return (arena_ == nullptr ? 0 : arena_->bytes()) + parameters_->bytes();
+  return (arena_ == nullptr ? 0 : arena_->bytes()) +
+         (counters_ == nullptr ? 0 : counters_->bytes()) + parameters_->bytes();
 }
 
 Status ExecutableImpl::AdoptConstants(const std::vector<std::shared_ptr<Buffer>>& constants) {
@@ -113,6 +115,9 @@ Status ExecutableImpl::CheckBuffer(const BufferRef& buffer) const {
     case BufferSpace::kArena:
       sizes = {&plan_.arena_bytes, 1};
       break;
+    case BufferSpace::kCounters:
+      sizes = {&plan_.counter_bytes, 1};
+      break;
   }
   if (buffer.index >= sizes.size()) {
     return InternalError("a buffer is not one of the plan ({})", buffer.index);
@@ -153,6 +158,15 @@ Status ExecutableImpl::WriteParameters() {
                 words.size() * sizeof(uint32_t));
   }
   parameters_->ShareWithDevice();
+  return {};
+}
+
+// Where the host can write the zeros.
+Status ExecutableImpl::MakeCounters() {
+  if (plan_.counter_bytes == 0) return {};
+  ASSIGN_OR_RETURN(counters_, device_->Allocate(MemoryKind::kParameters, plan_.counter_bytes));
+  std::memset(counters_->mapped(), 0, counters_->bytes());
+  counters_->ShareWithDevice();
   return {};
 }
 

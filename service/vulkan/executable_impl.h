@@ -32,6 +32,7 @@ class ExecutableImpl : public Executable {
   const Pipeline& pipeline(size_t call) const { return *pipelines_[call]; }
   const BufferImpl& constant(uint32_t index) const { return *constants_[index]; }
   const BufferImpl* arena() const { return arena_.get(); }  // nullptr: the plan needs none.
+  const BufferImpl* counters() const { return counters_.get(); }  // The same.
   const BufferImpl& parameters() const { return *parameters_; }
   // Where the parameters of a call start in parameters().
   uint32_t parameter_offset(size_t call) const { return parameter_offsets_[call]; }
@@ -46,11 +47,13 @@ class ExecutableImpl : public Executable {
   Status CheckCalls() const;
   Status CheckBuffer(const BufferRef& buffer) const;
   Status WriteParameters();
+  Status MakeCounters();
 
   std::shared_ptr<DeviceImpl> device_;
   Plan plan_;
   std::vector<std::shared_ptr<BufferImpl>> constants_;
   std::shared_ptr<BufferImpl> arena_;
+  std::shared_ptr<BufferImpl> counters_;
   std::shared_ptr<BufferImpl> parameters_;
   std::vector<uint32_t> parameter_offsets_;
   std::vector<std::shared_ptr<Pipeline>> pipelines_;

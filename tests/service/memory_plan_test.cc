@@ -312,6 +312,27 @@ TEST(MemoryPlan, OutputThatAliasesAnInput_IsCopied) {
   EXPECT_EQ(compiled.plan.calls[0].buffers[0].space, BufferSpace::kInput);
 }
 
+TEST(MemoryPlan, Counters_AreOfOneCallEach) {
+  PlanBuilder builder;
+  const ValueId input = builder.Input(8);
+  for (uint32_t count : {3u, 70u, 1u}) {
+    auto counters = builder.lowered().AddCounters(count);
+    ASSERT_TRUE(counters.ok());
+    builder.Output(builder.Call({input}, 8));
+    builder.lowered().calls().back().buffers.push_back({*counters, true});
+  }
+  const Plan plan = builder.Plan().plan;
+  EXPECT_EQ(plan.counter_bytes, 256u + 512 + 256);
+  EXPECT_EQ(plan.arena_bytes, 0u);
+  const BufferRef places[] = {{BufferSpace::kCounters, 0, 0, 12, true},
+                              {BufferSpace::kCounters, 0, 256, 280, true},
+                              {BufferSpace::kCounters, 0, 768, 4, true}};
+  for (size_t i = 0; i < std::size(places); ++i) {
+    EXPECT_EQ(plan.calls[i].buffers.back(), places[i]);
+    EXPECT_FALSE(plan.calls[i].barrier_before);
+  }
+}
+
 TEST(MemoryPlan, OutputThatIsAConstant_IsCopied) {
   PlanBuilder builder;
   ValueId constant = builder.Constant(8, /*buffer=*/5);

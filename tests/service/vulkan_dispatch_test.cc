@@ -114,6 +114,29 @@ TEST_F(DispatchTest, ConstantAndEmptyCalls_Run) {
   EXPECT_EQ(*values, std::vector<float>(10, 6.0f));
 }
 
+TEST_F(DispatchTest, Counters_AreZeroAtFirstAndKeepWhatKernelsLeave) {
+  Plan plan;
+  plan.counter_bytes = 40;
+  plan.output_bytes = {40};
+  const BufferRef counters{BufferSpace::kCounters, 0, 0, 40};
+  plan.calls = {LinearCall(counters, {BufferSpace::kOutput, 0, 0, 40}, 10, 1, 1),
+                LinearCall({BufferSpace::kOutput, 0, 0, 40}, counters, 10, 1, 1)};
+  plan.calls[1].barrier_before = true;
+  auto timeline = MakeTimeline();
+  auto output = Allocate(40);
+  auto executable = Executable::Create(device_, plan, {});
+  ASSERT_TRUE(executable.ok()) << executable.error().ToString();
+  EXPECT_GE((*executable)->device_bytes(), 40u);
+  auto binding = Binding::Create(*executable, {}, {output});
+  ASSERT_TRUE(binding.ok()) << binding.error().ToString();
+  for (float expected : {1.0f, 3.0f}) {
+    ASSERT_TRUE(timeline->Dispatch(*binding).ok());
+    auto values = ReadFloats(*timeline, output, 10);
+    ASSERT_TRUE(values.ok());
+    EXPECT_EQ(*values, std::vector<float>(10, expected));
+  }
+}
+
 TEST_F(DispatchTest, PlanWithoutCalls_Dispatches) {
   auto timeline = MakeTimeline();
   auto executable = Executable::Create(device_, Plan{}, {});
@@ -257,6 +280,7 @@ TEST_F(VariableBindingTest, PlansThatDifferInMore_AreOthers) {
   EXPECT_TRUE(refused([](Plan& plan) { plan.calls.push_back(plan.calls[0]); }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.calls.clear(); }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.arena_bytes = 256; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.counter_bytes = 256; }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.input_bytes[0] += 4; }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.output_bytes[0] += 4; }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.constant_bytes = {4}; }));
@@ -290,8 +314,10 @@ TEST_F(DispatchTest, RangeOutsideBuffer_IsRefused) {
   plan.calls[0].buffers[1].index = 1;
   expect_refused(plan);
   plan = good;
-  plan.calls[0].buffers[1].space = BufferSpace::kArena;
-  expect_refused(plan);
+  for (BufferSpace space : {BufferSpace::kArena, BufferSpace::kCounters}) {
+    plan.calls[0].buffers[1].space = space;
+    expect_refused(plan);
+  }
   plan = good;
   plan.calls[0].parameters.resize(kParametersPerCallMax + 1);
   expect_refused(plan);

@@ -28,8 +28,8 @@ struct Range {
   uint64_t bytes;
 };
 
-// A plan whose tensors lie `kGuardBytes` behind the start of their buffers, and whose arena is its
-// last output, so that it can be filled and looked at.
+// A plan whose tensors lie `kGuardBytes` behind the start of their buffers, and whose arena and
+// counters are its last two outputs, so that they can be filled and looked at.
 struct GuardedPlan {
   Plan plan;
   std::vector<Range> intermediates;  // Of the arena, that kernels may write.
@@ -38,8 +38,8 @@ struct GuardedPlan {
 GuardedPlan Guard(Plan plan) {
   GuardedPlan guarded;
   const auto arena = static_cast<uint32_t>(plan.output_bytes.size());
-  plan.output_bytes.push_back(plan.arena_bytes);
-  plan.arena_bytes = 0;
+  plan.output_bytes.push_back(std::exchange(plan.arena_bytes, 0));
+  plan.output_bytes.push_back(std::exchange(plan.counter_bytes, 0));
   for (KernelCall& call : plan.calls) {
     for (BufferRef& buffer : call.buffers) {
       CHECK(buffer.space != BufferSpace::kConstant);
@@ -47,6 +47,9 @@ GuardedPlan Guard(Plan plan) {
         guarded.intermediates.push_back({buffer.offset, buffer.bytes});
         buffer.space = BufferSpace::kOutput;
         buffer.index = arena;
+      } else if (buffer.space == BufferSpace::kCounters) {
+        buffer.space = BufferSpace::kOutput;
+        buffer.index = arena + 1;
       }
       buffer.offset += kGuardBytes;
       if (buffer.bytes + kGuardBytes <= limits::kBindingBytesMax) buffer.bytes += kGuardBytes;
@@ -126,7 +129,7 @@ class GuardedRunner {
     return runner;
   }
 
-  // All outputs, the arena not among them.
+  // All outputs, the arena and the counters not among them.
   Result<std::vector<Bytes>> Run(const std::vector<Bytes>& inputs, uint32_t pattern) {
     std::vector<Bytes> inputs_before;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -135,8 +138,11 @@ class GuardedRunner {
       TRY(Fill(*timeline_, inputs_[i], bytes));
       inputs_before.push_back(std::move(bytes));
     }
-    for (const auto& output : outputs_) {
-      TRY(Fill(*timeline_, output, Pattern(pattern, output->bytes())));
+    const size_t arena = outputs_.size() - 2;
+    const size_t counters = arena + 1;
+    auto pattern_of = [&](size_t output) { return output == counters ? 0 : pattern; };
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      TRY(Fill(*timeline_, outputs_[i], Pattern(pattern_of(i), outputs_[i]->bytes())));
     }
     TRY(timeline_->Dispatch(binding_));
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -146,12 +152,16 @@ class GuardedRunner {
     std::vector<Bytes> results;
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const uint64_t bytes = outputs_[i]->bytes() - 2 * kGuardBytes;
-      const bool is_arena = i + 1 == outputs_.size();
       ASSIGN_OR_RETURN(Bytes after, ReadAll(*timeline_, outputs_[i]));
-      TRY(CheckUntouched(is_arena ? "the arena" : "output", is_arena ? 0 : i,
-                         Pattern(pattern, after.size()), after,
-                         is_arena ? guarded_.intermediates : std::vector<Range>{{0, bytes}}));
-      if (!is_arena) results.emplace_back(after.begin() + kGuardBytes, after.end() - kGuardBytes);
+      const Bytes before = Pattern(pattern_of(i), after.size());
+      if (i == arena) {
+        TRY(CheckUntouched("the arena", 0, before, after, guarded_.intermediates));
+      } else if (i == counters) {
+        TRY(CheckUntouched("the counters", 0, before, after, {}));
+      } else {
+        TRY(CheckUntouched("output", i, before, after, {{0, bytes}}));
+        results.emplace_back(after.begin() + kGuardBytes, after.end() - kGuardBytes);
+      }
     }
     return results;
   }

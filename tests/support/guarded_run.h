@@ -21,8 +21,8 @@ inline constexpr uint64_t kGuardBytes = 4096;
 
 // Runs the plan twice, with all guard bands, the rest of the last words of inputs, the outputs and
 // the arena full of one pattern and then of another: NaN in every float type, and huge numbers.
-// Fails where a kernel writes outside of outputs and intermediates, or where a result depends on
-// what was not written. Results have `result_bits` each: the rest of an output's last word is
+// Fails where a kernel writes outside of outputs and intermediates, where counters do not end as 0,
+// or where a result depends on what was not written. Results have `result_bits` each: the rest of an output's last word is
 // free, and 0 here.
 //
 // Constants are not guarded: give them as inputs.

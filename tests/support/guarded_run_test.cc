@@ -78,6 +78,16 @@ TEST(GuardedRun, WordBehindIntermediate_IsFound) {
   EXPECT_THAT(ErrorOf(std::move(plan)), testing::HasSubstr("in the arena 0 (at byte 256"));
 }
 
+TEST(GuardedRun, CounterThatDoesNotEndAsZero_IsFound) {
+  const BufferRef counters{BufferSpace::kCounters, 0, 0, kPlanBytes};
+  Plan plan =
+      PlanOf({CopyCall(Input(), counters, 0, 2, 1), CopyCall(Input(), Output(), 0, 0, kWords)});
+  plan.counter_bytes = kPlanBytes;
+  EXPECT_THAT(ErrorOf(plan), testing::HasSubstr("in the counters 0 (at byte 8 of 256)"));
+  plan.calls[0] = CopyCall(counters, Output(), 0, 0, 1);
+  EXPECT_EQ(ErrorOf(plan), "");
+}
+
 TEST(GuardedRun, ReadBehindInput_IsFound) {
   EXPECT_THAT(ErrorOf(PlanOf({CopyCall(Input(), Output(), 1, 0, kWords)})),
               testing::HasSubstr("output 0 depends on what no kernel wrote (at byte 252 of 256)"));
