@@ -30,7 +30,7 @@ struct Columns {
   uvec3 taps_of_row;
 };
 
-Columns MakeColumns(uint first_column, uint offset) {
+Columns MakeWindows() {
   Columns columns;
   columns.inner = P4(kImage).xyz;
   columns.taps_of_row = P4(kImage + 1u).xyz;
@@ -38,8 +38,26 @@ Columns MakeColumns(uint first_column, uint offset) {
   columns.last_four = P4(kImage + 3u).w;
   columns.size = P4(kImage + 4u).xy;
   columns.dilations = P4(kImage + 5u).zw;
+  return columns;
+}
+
+// The window of a pixel of the result; beyond the last one, of that.
+void SetWindow(uint column, uint offset, uint j, uint i, inout Columns columns) {
+  const uvec3 width = P4(kImage + 2u).xyz;
+  const uvec2 padding = P4(kImage + 4u).zw;
+  const uvec2 steps = P4(kImage + 5u).xy;
+  uint pixel = min(column, P(2) - 1u);
+  uint row = Divide(pixel, width);
+  uint y = row * steps.x - padding.x;
+  uint x = (pixel - row * width.x) * steps.y - padding.y;
+  columns.y[j][i] = y;
+  columns.x[j][i] = x;
+  columns.at[j][i] = offset + y * columns.strides.x + x * columns.strides.y;
+}
+
+Columns MakeColumns(uint first_column, uint offset) {
+  Columns columns = MakeWindows();
   uvec3 width = P4(kImage + 2u).xyz;
-  uvec2 padding = P4(kImage + 4u).zw;
   uvec2 steps = P4(kImage + 5u).xy;
   if (kLoadsB == LOADS_LINES) {
     [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
@@ -52,15 +70,17 @@ Columns MakeColumns(uint first_column, uint offset) {
     return columns;
   }
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      uint pixel = min(first_column + 4u * gl_WorkGroupSize.x * j + i, P(2) - 1u);
-      uint row = Divide(pixel, width);
-      uint y = row * steps.x - padding.x;
-      uint x = (pixel - row * width.x) * steps.y - padding.y;
-      columns.y[j][i] = y;
-      columns.x[j][i] = x;
-      columns.at[j][i] = offset + y * columns.strides.x + x * columns.strides.y;
-    }
+    const uint first = first_column + 4u * gl_WorkGroupSize.x * j;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) SetWindow(first + i, offset, j, i, columns);
+  }
+  return columns;
+}
+
+// Four columns `step` apart.
+Columns MakeColumnsEvery(uint first_column, uint step, uint offset) {
+  Columns columns = MakeWindows();
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    SetWindow(first_column + i * step, offset, 0u, i, columns);
   }
   return columns;
 }
@@ -109,19 +129,6 @@ vec4 LoadPlace(Columns columns, uint j, uvec3 place) {
 
 vec4 LoadColumns(Columns columns, uint j, uint k) {
   return LoadPlace(columns, j, PlaceOf(columns, k));
-}
-
-// Steps k to k + 3, channels of one tap, of column i of the first four.
-vec4 LoadStepsOfColumn(Columns columns, uint i, uint k) {
-  const uvec3 place = PlaceOf(columns, k);
-  uint at = columns.at[0][0];
-  bool inside = IsInside(columns, 0u, 0u, place);
-  [[unroll]] for (uint j = 1u; j < 4u; ++j) {
-    at = i == j ? columns.at[0][j] : at;
-    inside = i == j ? IsInside(columns, 0u, j, place) : inside;
-  }
-  const vec4 steps = LoadFour2(inside ? at + place.z : 0u);
-  return inside ? steps : vec4(0.0);
 }
 
 StepsOfB LoadSteps(Columns columns, uint k) {

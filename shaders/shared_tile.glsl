@@ -1,24 +1,22 @@
 // How workgroups of GPUs compute the sums of tall_matmul.comp: for a tile of TileRows() x TileColumns() sums
 // they load kSteps steps of a and b to shared memory, of which each invocation then multiplies 4 or 8 rows by
 // 4 columns; meanwhile it loads its share of the next steps. Where tiles are small, because there are few of
-// them, little else runs beside one: it loads twice as many steps at a time. Shared memory is 16 KiB, which
-// all devices have.
+// them, little else runs beside one: it loads twice as many steps at a time. Shared memory is 16 KiB,
+// and with places in an image a little more.
 //
-// Where tiles are fewer still, each is divided along k: parts of the sums lie behind each other, float32, in
-// place of the results, and combine_parts.comp adds them up.
+// Where tiles are fewer still, each is divided along k, and workgroups leave their sums of a part in slot 6.
+// Slot 7 counts those of a tile that have: the last one adds all of them up, in their order, stores what they
+// come to, and leaves the count at 0, as it has to be before the first.
 //
 // Parameters besides: 4 elements of a panel of a, or its stride along m; 164 parts; 165 steps of a part, a
-// multiple of kSteps; 166 elements from one part of the results to the next, a multiple of 4. Specialisation
-// constants: 10 how many fours of rows an invocation has, 1 or 2; 11 whether tiles are divided; 12 how a
-// loads: LOADS_PANELS or LOADS_FOUR_ALONG_K.
+// multiple of kSteps. Specialisation constants: 10 how many fours of rows an invocation has, 1 or 2; 11
+// whether tiles are divided; 12 how a loads: LOADS_PANELS or LOADS_FOUR_ALONG_K.
 #ifndef WEBNND_SHADERS_SHARED_TILE_GLSL_
 #define WEBNND_SHADERS_SHARED_TILE_GLSL_
 
 layout(constant_id = 10) const uint kFoursOfRows = 2u;
 layout(constant_id = 11) const uint kDivided = 0u;
 layout(constant_id = 12) const uint kLoadsA = LOADS_PANELS;
-
-const uint kStoredType = kDivided != 0u ? kFloat32 : kResultType;
 
 const uint kSteps = kFoursOfRows == 1u ? 32u : 16u;
 const uint kFoursOfSteps = kSteps / 4u;
@@ -27,11 +25,22 @@ const uint kFoursDown = kInvocationsOfGpus / kFoursAcross * kFoursOfRows;
 
 // Fours of columns, or of rows, of one step follow each other, and steps. Of two halves one is written while
 // the other one is read.
+//
+// What loads by four steps of a row, or column, is written word by word, by invocations whose steps differ:
+// all of them into one bank of the memory, were it not that each four of steps has its own order of fours.
 const uint kHalves = kFoursOfRows == 1u ? 1u : 2u;
 const uint kHalfOfA = kSteps * kFoursDown;
 const uint kHalfOfB = kSteps * kFoursAcross;
 shared vec4 shared_a[kHalves * kHalfOfA];
 shared vec4 shared_b[kHalves * kHalfOfB];
+
+uint PlaceIn(uint four, uint step, uint loads) {
+  const uint banks = 8u;  // Of fours.
+  return loads == LOADS_FOUR_ALONG_K ? four ^ (step / 4u * (banks / kFoursOfSteps)) : four;
+}
+
+EXCHANGE_SLOT(6)
+EXCHANGE_SLOT(7)
 
 DECLARE_LOAD_FOUR(1, kLoadsA == LOADS_PANELS ? kFloat32 : kResultType)
 
@@ -40,15 +49,14 @@ uint TileColumns() { return 4u * kFoursAcross; }
 uint CountParts() { return kDivided != 0u ? P(164) : 1u; }
 // The part of its steps that a tile is; which of the whole ones it belongs to.
 uint part_of_tile;
+uint whole_tile;
 uint SelectPart(uint index, uint whole_tiles) {
   part_of_tile = kDivided != 0u ? index / whole_tiles : 0u;
-  return index - part_of_tile * whole_tiles;
+  whole_tile = index - part_of_tile * whole_tiles;
+  return whole_tile;
 }
 uint FirstStep() { return kDivided != 0u ? part_of_tile * P(165) : 0u; }
 uint EndStep() { return kDivided != 0u ? min((part_of_tile + 1u) * P(165), P(3)) : P(3); }
-// Whether what is added to sums belongs to this part, and where it is stored.
-bool IsFirstPart() { return kDivided == 0u || part_of_tile == 0u; }
-uint OffsetOfPart() { return kDivided != 0u ? part_of_tile * P(166) : 0u; }
 
 // Of those of the tile, this invocation's.
 uint FourOfColumns() { return gl_LocalInvocationID.x % kFoursAcross; }
@@ -103,7 +111,8 @@ vec4 LoadFourOfA(Tile tile, uint first_step, uint i) {
 void ShareFourOfA(uint half_, uint i, vec4 four) {
   if (kLoadsA == LOADS_FOUR_ALONG_K) {
     const uvec2 place = PlaceAlongK(i);
-    const uint at = half_ * kHalfOfA + place.x * kFoursDown + place.y / 4u;
+    const uint at =
+        half_ * kHalfOfA + place.x * kFoursDown + PlaceIn(place.y / 4u, place.x, kLoadsA);
     [[unroll]] for (uint s = 0u; s < 4u; ++s) shared_a[at + s * kFoursDown][place.y % 4u] = four[s];
   } else {
     const uvec2 place = PlaceAcross(i, kFoursDown);
@@ -111,28 +120,99 @@ void ShareFourOfA(uint half_, uint i, vec4 four) {
   }
 }
 
-// Four steps of a column: of an image, those of this invocation's own columns, whose windows it knows.
-uvec2 PlaceOfColumn(uint i) {
 #ifdef IMAGE
-  const uint four = gl_LocalInvocationID.x / (4u * kFoursAcross) +
-                    i * (kInvocationsOfGpus / (4u * kFoursAcross));
-  return uvec2(4u * four, 4u * FourOfColumns() + gl_LocalInvocationID.x / kFoursAcross % 4u);
-#else
-  return PlaceAlongK(i);
-#endif
+
+// Windows load for other columns than this invocation multiplies. Those whose channels lie together load by
+// four of them, neighbouring invocations neighbouring fours; the others load one by one, as invocations have
+// neighbouring columns, at places in the window that they find together.
+const uint kColumnStep =
+    kLoadsB == LOADS_FOUR_ALONG_K ? kInvocationsOfGpus / kFoursOfSteps : 0u;
+const uint kStepsAtOnce = kInvocationsOfGpus / (4u * kFoursAcross);
+shared uvec3 shared_places[kHalves * kSteps];
+
+uint FirstColumnToLoad() {
+  const uint i = gl_LocalInvocationID.x;
+  return kLoadsB == LOADS_FOUR_ALONG_K ? i / kFoursOfSteps : i % (4u * kFoursAcross);
 }
+
+Columns MakeTileColumns(uint first_column, uint offset) {
+  return MakeColumnsEvery(first_column + FirstColumnToLoad(), kColumnStep, offset);
+}
+
+void SharePlaces(Tile tile, uint half_, uint first_step) {
+  const uint i = gl_LocalInvocationID.x;
+  if (kLoadsB == LOADS_FOUR_ALONG_K || i >= kSteps) return;
+  const uint step = first_step + i;
+  // Beyond the end, one that is inside of no image.
+  const uvec3 place = step < EndStep() ? PlaceOf(tile.columns, step) : uvec3(1u << 31, 0u, 0u);
+  shared_places[half_ * kSteps + i] = place;
+}
+
+void LoadTileOfB(Tile tile, uint half_, uint first_step, inout Loaded loaded) {
+  if (kLoadsB == LOADS_FOUR_ALONG_K) {
+    const uint step = first_step + 4u * (gl_LocalInvocationID.x % kFoursOfSteps);
+    const uvec3 place = PlaceOf(tile.columns, step);
+    [[unroll]] for (uint i = 0u; i < kLoadsOfBMax; ++i) {
+      if (i < kLoadsOfB) {
+        const bool inside = step < EndStep() && IsInside(tile.columns, 0u, i, place);
+        const vec4 steps = LoadFour2(inside ? tile.columns.at[0][i] + place.z : 0u);
+        loaded.b[i] = inside ? steps : vec4(0.0);
+      }
+    }
+    return;
+  }
+  const uint own_step = gl_LocalInvocationID.x / (4u * kFoursAcross);
+  [[unroll]] for (uint i = 0u; i < 4u * kLoadsOfBMax; ++i) {
+    if (i < 4u * kLoadsOfB) {
+      const uvec3 place = shared_places[half_ * kSteps + i * kStepsAtOnce + own_step];
+      const bool inside = IsInside(tile.columns, 0u, 0u, place);
+      const float x = LOAD(2, kType, inside ? tile.columns.at[0][0] + place.z : 0u);
+      loaded.b[i / 4u][i % 4u] = inside ? x : 0.0;
+    }
+  }
+}
+
+void ShareTileOfB(uint half_, Loaded loaded) {
+  const uint column = FirstColumnToLoad();
+  if (kLoadsB == LOADS_FOUR_ALONG_K) {
+    const uint step = 4u * (gl_LocalInvocationID.x % kFoursOfSteps);
+    [[unroll]] for (uint i = 0u; i < kLoadsOfBMax; ++i) {
+      if (i < kLoadsOfB) {
+        const uint own = column + i * kColumnStep;
+        const uint at =
+            half_ * kHalfOfB + step * kFoursAcross + PlaceIn(own / 4u, step, kLoadsB);
+        [[unroll]] for (uint s = 0u; s < 4u; ++s) {
+          shared_b[at + s * kFoursAcross][own % 4u] = loaded.b[i][s];
+        }
+      }
+    }
+    return;
+  }
+  const uint own_step = gl_LocalInvocationID.x / (4u * kFoursAcross);
+  [[unroll]] for (uint i = 0u; i < 4u * kLoadsOfBMax; ++i) {
+    if (i < 4u * kLoadsOfB) {
+      const uint step = i * kStepsAtOnce + own_step;
+      shared_b[half_ * kHalfOfB + step * kFoursAcross + column / 4u][column % 4u] =
+          loaded.b[i / 4u][i % 4u];
+    }
+  }
+}
+
+#else
+
+Columns MakeTileColumns(uint first_column, uint offset) {
+  return MakeColumns(first_column + 4u * FourOfColumns(), offset);
+}
+
+void SharePlaces(Tile tile, uint half_, uint first_step) {}
 
 vec4 LoadFourOfB(Tile tile, uint first_step, uint i) {
   if (kLoadsB == LOADS_FOUR_ALONG_K) {
-    const uvec2 place = PlaceOfColumn(i);
+    const uvec2 place = PlaceAlongK(i);
     const uint step = first_step + place.x;
     if (step >= EndStep()) return vec4(0.0);
-#ifdef IMAGE
-    return LoadStepsOfColumn(tile.columns, place.y % 4u, step);
-#else
     const uint column = tile.first_column - 4u * FourOfColumns() + place.y;
     return LoadFour2(tile.b + min(column, P(2) - 1u) * P(7) + step);
-#endif
   }
   const uint step = first_step + PlaceAcross(i, kFoursAcross).x;
   return step < EndStep() ? LoadColumns(tile.columns, 0u, step) : vec4(0.0);
@@ -140,8 +220,9 @@ vec4 LoadFourOfB(Tile tile, uint first_step, uint i) {
 
 void ShareFourOfB(uint half_, uint i, vec4 four) {
   if (kLoadsB == LOADS_FOUR_ALONG_K) {
-    const uvec2 place = PlaceOfColumn(i);
-    const uint at = half_ * kHalfOfB + place.x * kFoursAcross + place.y / 4u;
+    const uvec2 place = PlaceAlongK(i);
+    const uint at =
+        half_ * kHalfOfB + place.x * kFoursAcross + PlaceIn(place.y / 4u, place.x, kLoadsB);
     [[unroll]] for (uint s = 0u; s < 4u; ++s) shared_b[at + s * kFoursAcross][place.y % 4u] = four[s];
   } else {
     const uvec2 place = PlaceAcross(i, kFoursAcross);
@@ -149,30 +230,42 @@ void ShareFourOfB(uint half_, uint i, vec4 four) {
   }
 }
 
-Loaded LoadTile(Tile tile, uint first_step) {
-  Loaded loaded;
-  [[unroll]] for (uint i = 0u; i < kLoadsOfA; ++i) {
-    loaded.a[i] = LoadFourOfA(tile, first_step, i);
-  }
+void LoadTileOfB(Tile tile, uint half_, uint first_step, inout Loaded loaded) {
   [[unroll]] for (uint i = 0u; i < kLoadsOfBMax; ++i) {
     if (i < kLoadsOfB) loaded.b[i] = LoadFourOfB(tile, first_step, i);
   }
-  return loaded;
 }
 
-void ShareTile(uint half_, Loaded loaded) {
-  [[unroll]] for (uint i = 0u; i < kLoadsOfA; ++i) ShareFourOfA(half_, i, loaded.a[i]);
+void ShareTileOfB(uint half_, Loaded loaded) {
   [[unroll]] for (uint i = 0u; i < kLoadsOfBMax; ++i) {
     if (i < kLoadsOfB) ShareFourOfB(half_, i, loaded.b[i]);
   }
 }
 
+#endif
+
+Loaded LoadTile(Tile tile, uint half_, uint first_step) {
+  Loaded loaded;
+  [[unroll]] for (uint i = 0u; i < kLoadsOfA; ++i) {
+    loaded.a[i] = LoadFourOfA(tile, first_step, i);
+  }
+  LoadTileOfB(tile, half_, first_step, loaded);
+  return loaded;
+}
+
+void ShareTile(uint half_, Loaded loaded) {
+  [[unroll]] for (uint i = 0u; i < kLoadsOfA; ++i) ShareFourOfA(half_, i, loaded.a[i]);
+  ShareTileOfB(half_, loaded);
+}
+
 void AddTile(uint half_, inout Sums sums) {
   [[unroll]] for (uint k = 0u; k < kSteps; ++k) {
-    const vec4 b = shared_b[half_ * kHalfOfB + k * kFoursAcross + FourOfColumns()];
+    const uint first_b = half_ * kHalfOfB + k * kFoursAcross;
+    const uint first_a = half_ * kHalfOfA + k * kFoursDown;
+    const vec4 b = shared_b[first_b + PlaceIn(FourOfColumns(), k, kLoadsB)];
     [[unroll]] for (uint s = 0u; s < 2u; ++s) {
       if (s < kFoursOfRows) {
-        const vec4 a = shared_a[half_ * kHalfOfA + k * kFoursDown + FirstFourOfRows() + s];
+        const vec4 a = shared_a[first_a + PlaceIn(FirstFourOfRows() + s, k, kLoadsA)];
         [[unroll]] for (uint j = 0u; j < 4u; ++j) {
           const uint i = SumOfFour(s, j);
           sums.of[i][0] = fma(vec4(a[j]), b, sums.of[i][0]);
@@ -183,19 +276,66 @@ void AddTile(uint half_, inout Sums sums) {
 }
 
 void AddAll(Tile tile, inout Sums sums) {
-  Loaded next = LoadTile(tile, FirstStep());
+  // Where the first half's come, nobody reads them any more.
+  SharePlaces(tile, kHalves - 1u, FirstStep());
+  barrier();
+  Loaded next = LoadTile(tile, kHalves - 1u, FirstStep());
   uint half_ = 0u;
   for (uint k = FirstStep(); k < EndStep(); k += kSteps) {
     // Those who still read the last steps.
     if (kHalves == 1u) barrier();
     ShareTile(half_, next);
+    SharePlaces(tile, half_, k + kSteps);
     barrier();
-    next = LoadTile(tile, k + kSteps);
+    next = LoadTile(tile, half_, k + kSteps);
     AddTile(half_, sums);
     half_ = kHalves - 1u - half_;
   }
   // The next tile's steps come in place of the last ones.
   barrier();
+}
+
+const uint kSumsOfInvocation = 4u * kFoursOfRows;
+// Parts whose loads are on their way at once.
+const uint kPartsAtOnce = 4u;
+
+uint PlaceOfSum(uint part, uint i) {
+  const uint first = (whole_tile * CountParts() + part) * kSumsOfInvocation;
+  return (first + i) * kInvocationsOfGpus + gl_LocalInvocationID.x;
+}
+
+shared uint shared_arrivals;
+
+// Whether this workgroup has the sums of the whole tile: it is the last one that comes here with a part.
+bool SumParts(inout Sums sums) {
+  if (kDivided == 0u) return true;
+  [[unroll]] for (uint i = 0u; i < kSumsOfInvocation; ++i) {
+    STORE_QUAD(6, PlaceOfSum(part_of_tile, i), floatBitsToUint(sums.of[i][0]))
+  }
+  memoryBarrierBuffer();
+  barrier();
+  if (gl_LocalInvocationID.x == 0u) shared_arrivals = ATOMIC_ADD_WORD(7, whole_tile, 1u);
+  barrier();
+  if (shared_arrivals != CountParts() - 1u) return false;
+  memoryBarrierBuffer();
+  sums = ZeroSums();
+  for (uint first = 0u; first < CountParts(); first += kPartsAtOnce) {
+    vec4 parts[kPartsAtOnce][8];
+    [[unroll]] for (uint p = 0u; p < kPartsAtOnce; ++p) {
+      // Beyond the last one it stands in.
+      const uint part = min(first + p, CountParts() - 1u);
+      [[unroll]] for (uint i = 0u; i < kSumsOfInvocation; ++i) {
+        parts[p][i] = uintBitsToFloat(RELOAD_QUAD(6, PlaceOfSum(part, i)));
+      }
+    }
+    [[unroll]] for (uint p = 0u; p < kPartsAtOnce; ++p) {
+      if (first + p < CountParts()) {
+        [[unroll]] for (uint i = 0u; i < kSumsOfInvocation; ++i) sums.of[i][0] += parts[p][i];
+      }
+    }
+  }
+  if (gl_LocalInvocationID.x == 0u) STORE_WORD(7, whole_tile, 0u);
+  return true;
 }
 
 #endif  // WEBNND_SHADERS_SHARED_TILE_GLSL_

@@ -103,17 +103,19 @@ struct Tile {
 
 DECLARE_LOAD_FOUR(1, kFloat32)
 
-const uint kStoredType = kResultType;
 const uint kFoursOfRows = ROWS / 4u;
 
 uint TileRows() { return kPanelRows; }
 uint TileColumns() { return 4u * gl_WorkGroupSize.x; }
 uint CountParts() { return 1u; }
 uint SelectPart(uint index, uint whole_tiles) { return index; }
-bool IsFirstPart() { return true; }
-uint OffsetOfPart() { return 0u; }
+bool SumParts(inout Sums sums) { return true; }
 // Of those of the tile, the four that are this invocation's.
 uint FourOfColumns() { return gl_LocalInvocationID.x; }
+
+Columns MakeTileColumns(uint first_column, uint offset) {
+  return MakeColumns(first_column + 4u * FourOfColumns(), offset);
+}
 
 void SetRows(uint row_of_tiles, uint a, inout Tile tile) {
   tile.first_row = row_of_tiles * ROWS;
@@ -235,7 +237,7 @@ vec4 AddC(Tile tile, uint i, uint m, uint n, vec4 sums, vec4 four_of_c) {
     [[unroll]] for (uint j = 0u; j < 4u; ++j) c[j] = LoadC(tile, m, n + j);
   }
   vec4 values = uintBitsToFloat(P(10)) * sums;
-  return kC == C_NONE || !IsFirstPart() ? values : values + uintBitsToFloat(P(11)) * c;
+  return kC == C_NONE ? values : values + uintBitsToFloat(P(11)) * c;
 }
 
 vec4 ActivateFour(vec4 values) {
@@ -245,10 +247,9 @@ vec4 ActivateFour(vec4 values) {
 
 // To elements e to e + 3, for e a multiple of 4.
 void StoreFour(uint e, vec4 values) {
-  if (kHasResidual != 0u && IsFirstPart()) values += LoadFour5(e);
+  if (kHasResidual != 0u) values += LoadFour5(e);
   values = ActivateFour(values);
-  e += OffsetOfPart();
-  if (kStoredType == kFloat32) {
+  if (kResultType == kFloat32) {
     STORE_QUAD(3, e >> 2, floatBitsToUint(values))
   } else {
     STORE_PAIR(3, e >> 2,
@@ -259,15 +260,15 @@ void StoreFour(uint e, vec4 values) {
 
 // Those of `count` neighbours along n that are there, from element e on.
 void StoreSome(uint e, uint count, vec4 values) {
-  if (kHasResidual != 0u && IsFirstPart()) {
+  if (kHasResidual != 0u) {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
       if (i < count) values[i] += LOAD(5, kResultType, e + i * P(14));
     }
   }
   values = ActivateFour(values);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    uint at = OffsetOfPart() + e + i * P(14);
-    if (kStoredType == kFloat32) {
+    uint at = e + i * P(14);
+    if (kResultType == kFloat32) {
       if (i < count) STORE_WORD(3, at, floatBitsToUint(values[i]));
     } else if (kStores == STORES_PAIRS) {
       uint pair = FloatToHalf(values[i]) | (FloatToHalf(values[(i + 1u) & 3u]) << 16);
@@ -341,6 +342,7 @@ void StoreBlocks(Tile tile, Sums sums) {
 void ComputeTile(Tile tile) {
   Sums sums = ZeroSums();
   AddAll(tile, sums);
+  if (!SumParts(sums)) return;
   if (kStores == STORES_FOUR_ALONG_M) {
     StoreAlongM(tile, sums);
   } else if (kStores == STORES_BLOCKS) {
@@ -365,10 +367,10 @@ Tile MakeTile(uint matrix, uint row_of_tiles, uint first_column) {
 #if TENSOR_READS == READS_STORAGE
   tile.b = offsets.y;
 #endif
-  tile.first_column = first_column;
+  tile.first_column = first_column + 4u * FourOfColumns();
   tile.result_offset = offsets.w;
   tile.c_offset = offsets.z;
-  tile.columns = MakeColumns(first_column, offsets.y);
+  tile.columns = MakeTileColumns(first_column, offsets.y);
   return tile;
 }
 
@@ -412,7 +414,7 @@ void main() {
   for (uint index = first; index < end; ++index) {
     TilePlace place = PlaceOfTile(SelectPart(index, whole_tiles), down, across);
     uint first_column = place.column * tile_columns;
-    const Tile tile = MakeTile(place.matrix, place.row, first_column + 4u * FourOfColumns());
+    const Tile tile = MakeTile(place.matrix, place.row, first_column);
     if (GoesByColumns()) {
       const uvec4 offsets = StridedOffsets(place.matrix, 4u, P(12));
       ComputeTileByColumns(tile, UNIFORM(offsets.x + place.row * P(4)), UNIFORM(offsets.y), first_column);

@@ -164,8 +164,15 @@ const uint kInvocationsOfGpus = 128u;
       STORE_WORD(slot, word_, (quad)[word_ & 3u]);                           \
     }                                                                        \
   }
-// Reads back a word of a result.
+// Declares slot `slot` as memory in which workgroups leave something for each other.
+#define EXCHANGE_SLOT(slot)                                                              \
+  layout(set = 0, binding = slot, std430) coherent buffer Slot##slot { uint words[]; }   \
+  slot_##slot;                                                                           \
+  layout(set = 0, binding = slot, std430) coherent buffer SlotQuads##slot { uvec4 quads[]; } \
+  slot_quads_##slot;
+// Reads back a word of a result, or a quad.
 #define RELOAD_WORD(slot, index) (slot_##slot.words[index])
+#define RELOAD_QUAD(slot, i) (slot_quads_##slot.quads[i])
 // Replaces the bits of `mask`; others may replace other bits of the same word at the same time.
 #define MERGE_WORD(slot, index, mask, value)               \
   {                                                        \
@@ -173,6 +180,8 @@ const uint kInvocationsOfGpus = 128u;
     atomicOr(slot_##slot.words[index], (value) & (mask));  \
   }
 
+// These say what the word was before.
+#define ATOMIC_ADD_WORD(slot, index, value) atomicAdd(slot_##slot.words[index], value)
 #define ATOMIC_MAX_WORD(slot, index, value) atomicMax(slot_##slot.words[index], value)
 
 // NaN by its bits: compilers may assume that x != x never holds.

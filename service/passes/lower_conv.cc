@@ -98,6 +98,12 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   return {};
 }
 
+// Its invocations do much one after the other, which GPUs take longer for than products that few
+// steps fill badly.
+bool TakesShallowKernel(const Convolution& convolution, const LoweringBuilder& builder) {
+  return !builder.wide() && IsShallow(convolution);
+}
+
 }  // namespace
 
 Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
@@ -105,7 +111,8 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
   std::optional<FilterProduct> found;
   if (!convolution.transposed) {
-    if (!IsShallow(convolution)) found = MakeWindowProduct(convolution, node, builder);
+    if (!TakesShallowKernel(convolution, builder))
+      found = MakeWindowProduct(convolution, node, builder);
     return found;
   }
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
@@ -116,7 +123,7 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
 
 Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
-  if (IsShallow(convolution)) {
+  if (TakesShallowKernel(convolution, builder)) {
     AddShallowCall(convolution, node, builder);
     return {};
   }

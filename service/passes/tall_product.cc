@@ -86,6 +86,7 @@ uint64_t CountTiles(const Product& product) {
 // Whether invocations of GPUs have two fours of rows (shaders/shared_tile.glsl): two spare loads,
 // where there are tiles enough to keep a large GPU busy.
 constexpr uint64_t kWideTilesMin = 256;
+constexpr uint32_t kDividedTilesMax = kWideTilesMin / 2;
 bool HasManyTiles(const Product& product) {
   return CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns) >= kWideTilesMin / 4 * 3;
 }
@@ -141,19 +142,19 @@ struct SharedTiling {
   uint64_t tiles = 0;          // Of all parts.
 };
 
-SharedTiling ChooseTiling(const Product& product, bool can_divide) {
+SharedTiling ChooseTiling(const Product& product) {
   constexpr uint32_t kStepsAtOnce = 32;  // kSteps of shared_tile.glsl.
   constexpr uint32_t kPartsMax = 16;
   SharedTiling tiling{.steps = product.depth};
-  tiling.tiles = CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns);
-  if (HasManyTiles(product)) return tiling;
-  tiling.fours_of_rows = 1;
-  tiling.tiles = CountTiles(product, kSharedTileRows, kSharedTileColumns);
-  // Combining costs a call, so that a few tiles less are as good.
-  if (!can_divide || tiling.tiles > kWideTilesMin / 2) return tiling;
+  const uint32_t rows = DivideRoundingUp(product.rows, kSharedTileRows);
+  const uint32_t rows_by_two = 2 * DivideRoundingUp(product.rows, 2 * kSharedTileRows);
+  // What tiles of two fours of rows spare, they lose where many of their rows are none.
+  if (!HasManyTiles(product) && 8 * rows_by_two > 9 * rows) tiling.fours_of_rows = 1;
+  tiling.tiles = CountTiles(product, tiling.fours_of_rows * kSharedTileRows, kSharedTileColumns);
+  // A few tiles less are as good.
+  if (HasManyTiles(product) || tiling.tiles > kDividedTilesMax) return tiling;
   const uint32_t blocks = DivideRoundingUp(product.depth, kStepsAtOnce);
-  const auto wanted =
-      NarrowCast<uint32_t>(DivideRoundingUp<uint64_t>(2 * kWideTilesMin, tiling.tiles));
+  const auto wanted = NarrowCast<uint32_t>(DivideRoundingUp<uint64_t>(kWideTilesMin, tiling.tiles));
   // Each part has two loads to hide.
   const uint32_t parts = std::min({wanted, blocks / 2, kPartsMax});
   if (parts <= 1) return tiling;
@@ -284,44 +285,25 @@ LoweredCall MakeTallCall(const Product& product, LoadPattern a_loads, LoadPatter
   return call;
 }
 
-// Whether each element of the result is one of the product's, so that parts of it can lie as it
-// does.
-bool FillsResult(const Product& product, const LoweringBuilder& builder) {
-  return product.block_width == 0 &&
-         uint64_t{CountMatrices(product)} * product.rows * product.columns ==
-             builder.descriptor(product.result).element_count();
-}
-
-// Has `call`, of `product`, store parts, and adds it and the call that makes `result` of them.
-Status AddDividedCalls(LoweredCall call, const Product& product,
-                       const std::optional<Activation>& activation, const SharedTiling& tiling,
-                       LoweringBuilder& builder) {
+// Has `call` divide its tiles.
+Status Divide(const SharedTiling& tiling, LoweringBuilder& builder, LoweredCall& call) {
   constexpr size_t kPartsWord = 164;  // Of shaders/shared_tile.glsl.
-  const OperandDescriptor result = builder.descriptor(product.result);
-  const auto count = NarrowCast<uint32_t>(result.element_count());
-  const uint32_t shape[] = {tiling.parts, AlignUp(count, 4u)};
-  ASSIGN_OR_RETURN(auto descriptor, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
-  const ValueId parts = builder.AddTemporary(std::move(descriptor));
-  call.buffers[2] = {parts, true};
+  const auto tiles = NarrowCast<uint32_t>(tiling.tiles / tiling.parts);
+  const uint32_t sums = tiling.fours_of_rows * kSharedTileRows * kSharedTileColumns;
+  const uint32_t shape[] = {tiles, tiling.parts, sums};
+  ASSIGN_OR_RETURN(auto parts, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  // Of any number, so that plans of other sizes are alike.
+  ASSIGN_OR_RETURN(const ValueId counters, builder.AddCounters(kDividedTilesMax));
+  call.buffers.push_back({builder.AddTemporary(std::move(parts)), true});
+  call.buffers.push_back({counters, true});
+  CHECK(call.parameters.size() <= kPartsWord);
   call.parameters.resize(kPartsWord);
-  call.parameters.insert(call.parameters.end(), {tiling.parts, tiling.steps, shape[1], 0});
-  builder.AddCall(std::move(call));
-
-  LoweredCall combine;
-  combine.shader = ShaderId::kCombineParts;
-  combine.specialization = {static_cast<uint32_t>(result.data_type()),
-                            ActivationConstant(activation)};
-  combine.buffers = {{parts, false}, {product.result, true}};
-  combine.parameters = {count, tiling.parts, shape[1], 0};
-  AppendActivation(activation, combine.parameters);
-  combine.invocations = DivideRoundingUp(count, 4u);
-  combine.cost = uint64_t{count} * tiling.parts;
-  builder.AddCall(std::move(combine));
+  call.parameters.insert(call.parameters.end(), {tiling.parts, tiling.steps});
   return {};
 }
 
 // As MakeTallCall's operands are.
-Status AddTallCalls(Product product, LoadPattern a_loads, LoadPattern b_loads,
+Status AddTallCalls(const Product& product, LoadPattern a_loads, LoadPattern b_loads,
                     LoweringBuilder& builder) {
   if (!builder.wide()) {
     LoweredCall call = MakeTallCall(product, a_loads, b_loads, builder);
@@ -329,20 +311,13 @@ Status AddTallCalls(Product product, LoadPattern a_loads, LoadPattern b_loads,
     builder.AddCall(std::move(call));
     return {};
   }
-  const SharedTiling tiling = ChooseTiling(product, FillsResult(product, builder));
+  const SharedTiling tiling = ChooseTiling(product);
   const bool is_divided = tiling.parts > 1;
-  std::optional<Activation> activation;
-  if (is_divided) activation = std::exchange(product.activation, std::nullopt);
   LoweredCall call = MakeTallCall(product, a_loads, b_loads, builder);
   call.specialization.insert(call.specialization.end(),
                              {tiling.fours_of_rows, is_divided, static_cast<uint32_t>(a_loads)});
   call.workgroups = tiling.tiles;
-  if (is_divided) {
-    constexpr size_t kStores = 4;  // Parts are float32.
-    call.specialization[kStores] =
-        static_cast<uint32_t>(ChooseStore(product, OperandDataType::kFloat32));
-    return AddDividedCalls(std::move(call), product, activation, tiling, builder);
-  }
+  if (is_divided) TRY(Divide(tiling, builder, call));
   builder.AddCall(std::move(call));
   return {};
 }
@@ -458,7 +433,7 @@ Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }
-  return AddTallCalls(std::move(packed), a_loads, b_loads, builder);
+  return AddTallCalls(packed, a_loads, b_loads, builder);
 }
 
 }  // namespace webnnd::service

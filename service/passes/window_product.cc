@@ -105,12 +105,14 @@ uint64_t LineRows(const Axis& height) {
 }
 
 // Whether the product reads its windows from lines (image_lines.comp): where it would load them one
-// by one, or convert each element for each tap.
+// by one, or convert each element for each tap. GPUs do so as fast.
 bool UsesLines(const Convolution& convolution, const Product& product,
-               const OperandDescriptor& input) {
+               const LoweringBuilder& builder) {
   constexpr uint64_t kBytesMax = uint64_t{16} << 20;
   const Axis& width = convolution.width;
-  if (!product.image || !IsTall(product) || convolution.layout != InputOperandLayout::kNchw ||
+  const OperandDescriptor& input = builder.descriptor(product.b);
+  if (builder.wide() || !product.image || !IsTall(product) ||
+      convolution.layout != InputOperandLayout::kNchw ||
       (input.data_type() == webidl::OperandDataType::kFloat32 &&
        product.image->loads == LoadPattern::kFourAcross) ||
       width.output % 4 != 0 || width.dilation != 1 || width.window > kLineTapsMax ||
@@ -201,7 +203,7 @@ std::optional<FilterProduct> MakeWindowProduct(const Convolution& convolution, c
 
 Status AddWindowProductCalls(const Convolution& convolution, Product product,
                              LoweringBuilder& builder) {
-  if (UsesLines(convolution, product, builder.descriptor(product.b))) {
+  if (UsesLines(convolution, product, builder)) {
     TRY(AddLines(convolution, product, builder));
   }
   return AddProductCall(product, builder);

@@ -28,6 +28,9 @@ constexpr uint32_t kGpuLocalSize = 128;
 
 // Which all versions of llvmpipe have where there are as many cores.
 constexpr uint32_t kPoolThreads = 16;
+// What a workgroup may declare: more than Vulkan promises, and less than any GPU has that is in
+// use.
+constexpr uint32_t kSharedMemoryMin = 32 << 10;
 
 // `subgroup_size`: of every subgroup, or 0; `features`: what is used of the device.
 DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties, uint32_t subgroup_size,
@@ -161,9 +164,11 @@ Result<Adapter> Inspect(VkPhysicalDevice physical, uint32_t index, const DeviceO
                                     .keeps_specials = adapter.features.float_specials == VK_TRUE};
   if (adapter.profile.unified_memory) adapter.free_memory = options.free_memory;
   std::string missing = MissingFeatures(adapter.features);
-  if (!FindQueueFamily(physical, adapter.queue_family)) {
-    missing += missing.empty() ? "a compute queue" : ", a compute queue";
-  }
+  auto lacks = [&](std::string_view what) {
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", what);
+  };
+  if (!FindQueueFamily(physical, adapter.queue_family)) lacks("a compute queue");
+  if (adapter.limits.maxComputeSharedMemorySize < kSharedMemoryMin) lacks("32 KiB shared memory");
   if (!missing.empty()) adapter.info.missing = "lacks " + missing;
   return adapter;
 }

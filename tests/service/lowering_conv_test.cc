@@ -97,6 +97,21 @@ TEST(LowerConv2d, TallTiles_MatchReference) {
   }
 }
 
+// GPUs divide the sums of few pixels, of 32 channels or of 64 at a time, whose windows load one by
+// one or by four channels.
+TEST(LowerConv2d, FewPixelsOfManySteps_MatchReference) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
+  Conv2dAttributes attributes{.padding = List{1, 1, 2, 0}, .strides = List{2, 1}};
+  ExpectConvolves(attributes, kFloat, {2, 66, 9, 13}, {35, 66, 3, 3}, true, 70);
+  ExpectConvolves(attributes, kHalf, {1, 68, 9, 14}, {64, 68, 3, 3}, false, 71);
+  attributes.filter_layout = Conv2dFilterOperandLayout::kOhwi;
+  attributes.input_layout = InputOperandLayout::kNhwc;
+  ExpectConvolves(attributes, kFloat, {2, 68, 9, 13}, {35, 68, 3, 3}, true, 72);
+  ExpectConvolves(attributes, kHalf, {1, 68, 9, 14}, {64, 68, 3, 3}, false, 73);
+  attributes.groups = 2;
+  ExpectConvolves(attributes, kFloat, {1, 96, 12, 13}, {124, 48, 3, 3}, true, 74);
+}
+
 // Tall products whose windows lie in lines first: every step of the filter, padding on each side,
 // in every layout of the filter, with sums that are no multiple of a block.
 TEST(LowerConv2d, WindowsInLines_MatchReference) {

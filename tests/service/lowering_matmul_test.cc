@@ -358,6 +358,19 @@ TEST(LowerGemm, FewRowsOfManySteps_MatchReference) {
   ExpectGemm(kFloat, {5, 1001, 301, {.alpha = 0.5, .beta = -2}, Shape{5, 301}});
   ExpectGemm(kHalf, {33, 648, 131, {.b_transpose = true}, Shape{131}});
   ExpectGemm(kHalf, {3, 2052, 260, {.a_transpose = true}, Shape{3, 1}});
+  ExpectGemm(kFloat, {61, 420, 70, {.b_transpose = true}, Shape{61, 1}});
+  ExpectGemm(kHalf, {125, 260, 66, {.a_transpose = true}, Shape{66}});
+}
+
+// What the last part adds up, in whatever order they come.
+TEST(LowerMatmul, SumsInParts_GiveSameBits) {
+  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
+  HostTensor a = RandomTensor(kFloat, {40, 1024}, 1);
+  HostTensor b = RandomTensor(kFloat, {1024, 64}, 2);
+  const HostTensor first = RunOne(OperatorKind::kMatmul, {a, b});
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(RunOne(OperatorKind::kMatmul, {a, b}).bytes, first.bytes);
+  }
 }
 
 // Panels of b would take more memory than they may.

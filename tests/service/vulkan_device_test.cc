@@ -290,9 +290,13 @@ TEST(Shaders, Bindings_AreParametersAndSlots) {
     EXPECT_EQ(storage & ~kStorage, 1u) << shaders::ShaderName(id);
     EXPECT_EQ(texels & ~(kStorage | kTexels), 1u) << shaders::ShaderName(id);
     EXPECT_NE(texels & kStorage, 0u) << shaders::ShaderName(id);
-    // Slots are the same, however they are read.
-    EXPECT_EQ(storage & kStorage, (texels & kStorage) | ((texels & kTexels) >> kBuffersPerCallMax))
-        << shaders::ShaderName(id);
+    // Slots are the same, however they are read, but for those in which workgroups of GPUs leave
+    // something for each other.
+    const uint64_t read = (texels & kStorage) | ((texels & kTexels) >> kBuffersPerCallMax);
+    const bool exchanges = shaders::ShaderName(id).find("TallTile") != std::string_view::npos ||
+                           shaders::ShaderName(id).find("ShallowTile") != std::string_view::npos;
+    constexpr uint64_t kExchanged = uint64_t{3} << 6;
+    EXPECT_EQ(storage & kStorage, exchanges ? read | kExchanged : read) << shaders::ShaderName(id);
   }
 }
 
