@@ -84,7 +84,8 @@ if(WEBNND_FUZZERS)
 endif()
 
 # Headers that are not ours, parsed once for each set of options: half a second less for each source.
-# For tests of the service also those of its fixtures, which take as long again. An include that is
+# For tests of the service also those of its fixtures, and for passes over graphs those of lowering, which
+# take as long again. An include that is
 # missing goes unnoticed then, so that only the presets release and asan have them. Of what .ci/run builds,
 # dev, fuzz and tsan do without: programs, and some of the tests.
 if(WEBNND_PRECOMPILED_HEADERS)
@@ -94,7 +95,7 @@ if(WEBNND_PRECOMPILED_HEADERS)
   set(empty_source ${CMAKE_BINARY_DIR}/precompiled_headers.cc)
   file(WRITE ${empty_source}.new "")
   file(COPY_FILE ${empty_source}.new ${empty_source} ONLY_IF_DIFFERENT)
-  set(kinds library program)
+  set(kinds library passes program)
   if(WEBNND_TESTS)
     list(APPEND kinds test service_test)
   endif()
@@ -102,7 +103,11 @@ if(WEBNND_PRECOMPILED_HEADERS)
     add_library(webnnd_${kind}_headers OBJECT ${empty_source})
     target_link_libraries(webnnd_${kind}_headers PRIVATE webnnd_options fmt::fmt)
     target_precompile_headers(webnnd_${kind}_headers PRIVATE ${standard_headers})
-    if(NOT kind STREQUAL library)
+    if(kind STREQUAL passes)
+      target_precompile_headers(webnnd_passes_headers PRIVATE
+        ${CMAKE_SOURCE_DIR}/service/passes/kernel_parameters.h
+        ${CMAKE_SOURCE_DIR}/service/passes/lowering.h)
+    elseif(NOT kind STREQUAL library)
       set_target_properties(webnnd_${kind}_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(webnnd_${kind}_headers PRIVATE -fPIE)
     endif()
@@ -120,7 +125,7 @@ if(WEBNND_PRECOMPILED_HEADERS)
   endif()
 endif()
 
-# webnnd_precompiled(TARGET library|program|test|service_test): the target reads the headers of its
+# webnnd_precompiled(TARGET library|passes|program|test|service_test): the target reads the headers of its
 # kind, whose options it has.
 function(webnnd_precompiled target kind)
   if(WEBNND_PRECOMPILED_HEADERS)
@@ -139,12 +144,15 @@ function(webnnd_compile_as_test target depends)
   endif()
 endfunction()
 
-# webnnd_library(NAME SOURCES a.cc ... [DEPENDS lib ...] [PRIVATE_DEPENDS lib ...])
+# webnnd_library(NAME SOURCES a.cc ... [DEPENDS lib ...] [PRIVATE_DEPENDS lib ...] [HEADERS kind])
 function(webnnd_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADERS" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC webnnd_options ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
-  webnnd_precompiled(${name} library)
+  if(NOT ARG_HEADERS)
+    set(ARG_HEADERS library)
+  endif()
+  webnnd_precompiled(${name} ${ARG_HEADERS})
 endfunction()
 
 # webnnd_test_library(NAME SOURCES a.cc ... [DEPENDS lib ...]): a library that only tests link, which is

@@ -93,24 +93,29 @@ def used_bindings(words):
     return sum(1 << binding for binding in {binding_of[v] for v in binding_of.keys() & used})
 
 
-def words_array(name, words):
-    lines = [
-        "  " + ",".join(f"{word:#x}" for word in words[i : i + 12]) for i in range(0, len(words), 12)
-    ]
-    return f"constexpr uint32_t {name}[] = {{\n" + ",\n".join(lines) + "};\n"
+def included(symbol, path):
+    """The module as the assembler takes it: compilers take seconds for as long lists of numbers."""
+    return (
+        f'asm(".pushsection .rodata\\n.balign 4\\n{symbol}: .incbin \\"{path}\\"\\n.popsection");\n'
+    )
 
 
 def table_source(names, folder):
     parts = [HEADER, '#include "shaders/shader_table.h"\n\n#include "base/check.h"\n\n']
-    parts.append("namespace webnnd::shaders {\n\nnamespace {\n\n")
+    declared = ""
     rows = ""
     for name in names:
         modules = []
         for variant in VARIANTS:
-            words = read_words(folder / f"{name}.{variant}.spv")
-            parts.append(words_array(f"k{name}{variant}", words))
-            modules.append(f"{{k{name}{variant}, {used_bindings(words):#x}}}")
+            path = folder.resolve() / f"{name}.{variant}.spv"
+            words = read_words(path)
+            symbol = f"webnnd_spirv_{name}_{variant}"
+            parts.append(included(symbol, path))
+            declared += f"SPIRV extern const uint32_t {symbol}[{len(words)}];\n"
+            modules.append(f"{{{symbol}, {used_bindings(words):#x}}}")
         rows += f'    {{"{name}", {{{", ".join(modules)}}}}},\n'
+    parts.append('\nextern "C" {\n#define SPIRV __attribute__((visibility("hidden")))\n')
+    parts.append(declared + "#undef SPIRV\n}\n\nnamespace webnnd::shaders {\n\nnamespace {\n")
     parts.append(
         "\nstruct Module {\n  std::span<const uint32_t> words;\n  uint64_t bindings;\n};\n\n"
         "struct Row {\n  std::string_view name;\n  Module modules[kVariantCount];\n};\n\n"
