@@ -161,7 +161,7 @@ class Fusion : public ServiceTest {
     return net.Run(in_place);
   }
 
-  // Of a graph whose products GPUs divide, and llvmpipe's cores pack, otherwise.
+  // Of a graph whose products llvmpipe's cores pack, and GPUs load otherwise.
   static uint32_t KernelsOfCoresOrGpus(uint32_t of_cores, uint32_t of_gpus) {
     return TestDevice()->wide() ? of_gpus : of_cores;
   }
