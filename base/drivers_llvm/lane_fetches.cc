@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/drivers_llvm/access_run.h"
 #include "base/drivers_llvm/lane_loads.h"
 
 namespace webnnd {
@@ -211,17 +212,7 @@ std::vector<LaneFetches::Run> LaneFetches::FindRuns(LLVMValueRef function, const
   }
   std::ranges::sort(members, {},
                     [](const Member& member) { return member.order ? member.order->number : 0; });
-  std::vector<Run> runs;
-  for (const Member& member : members) {
-    const auto run = std::ranges::find_if(
-        runs, [&](const Run& candidate) { return BelongsTo(candidate, member, index); });
-    if (run == runs.end()) {
-      runs.push_back({member});
-    } else {
-      run->push_back(member);
-    }
-  }
-  return runs;
+  return JoinRuns(members, [&](const Run& run) { return IsRun(run, index); });
 }
 
 const AccessOrder& LaneFetches::OrderIn(LLVMValueRef function) {
@@ -231,38 +222,22 @@ const AccessOrder& LaneFetches::OrderIn(LLVMValueRef function) {
   return orders_.emplace(function, AccessOrder(llvm_, function, loads)).first->second;
 }
 
-bool LaneFetches::BelongsTo(const Run& run, const Member& member, unsigned index) const {
+bool LaneFetches::IsRun(const Run& run, unsigned index) const {
   const Member& first = run.front();
-  const bool is_behind = first.order && member.order && first.order->run == member.order->run;
-  if (!is_behind || first.root != member.root ||
+  const Member& last = run.back();
+  const bool is_behind = first.order && last.order && first.order->run == last.order->run;
+  if (!is_behind || first.root != last.root ||
       llvm_.get_function(llvm_.get_block(first.call)) !=
-          llvm_.get_function(llvm_.get_block(member.call))) {
+          llvm_.get_function(llvm_.get_block(last.call))) {
     return false;
   }
-  for (int i = 0; i < llvm_.get_num_operands(member.call); ++i) {
+  for (int i = 0; i < llvm_.get_num_operands(last.call); ++i) {
     const auto operand = static_cast<unsigned>(i);
-    if (operand != index && Operand(first.call, operand) != Operand(member.call, operand)) {
+    if (operand != index && Operand(first.call, operand) != Operand(last.call, operand)) {
       return false;
     }
   }
-  Run longer = run;
-  longer.push_back(member);
-  return CountOf(longer) <= kRunTexelsMax;
-}
-
-uint32_t LaneFetches::FirstOf(const Run& run) {
-  const uint32_t origin = run.front().constant;
-  int32_t first = 0;
-  for (const Member& member : run) {
-    first = std::min(first, static_cast<int32_t>(member.constant - origin));
-  }
-  return origin + static_cast<uint32_t>(first);
-}
-
-uint32_t LaneFetches::CountOf(const Run& run) {
-  uint32_t last = 0;
-  for (const Member& member : run) last = std::max(last, member.constant - FirstOf(run));
-  return last + 1;
+  return SpanOfConstants(run) < kRunTexelsMax;
 }
 
 void LaneFetches::LoadOne(LLVMValueRef call, LLVMValueRef function, const Fetch& fetch) {
@@ -277,7 +252,7 @@ void LaneFetches::LoadRun(const Run& run, LLVMValueRef function, const Fetch& fe
   LLVMValueRef call = run.front().call;
   LLVMValueRef caller = llvm_.get_function(llvm_.get_block(call));
   LLVMTypeRef pointer = llvm_.pointer_type(build_.int32(), 0);
-  const uint32_t count = CountOf(run);
+  const uint32_t count = SpanOfConstants(run) + 1;
   LLVMValueRef copies = build_.NewVariables(caller, build_.int32(), kChannels * count);
   LLVMValueRef variable = build_.NewVariables(caller, pointer, 1);
 
@@ -288,7 +263,7 @@ void LaneFetches::LoadRun(const Run& run, LLVMValueRef function, const Fetch& fe
   llvm_.position_at_end(builder, before);
   LLVMValueRef base = CopyFor(call, fetch.base, function);
   LLVMValueRef texels = CopyFor(call, fetch.texels, function);
-  LLVMValueRef first = llvm_.build_add(builder, root, build_.Number(FirstOf(run)), "");
+  LLVMValueRef first = llvm_.build_add(builder, root, build_.Number(FirstConstant(run)), "");
   first = llvm_.build_zext(builder, first, build_.int64(), "");
   llvm_.build_store(builder, AddressOf(base, first), variable);
   build_.BranchLikely(build_.IsRunInside(first, count, texels), inside, partly, kFollowing);
@@ -304,7 +279,7 @@ void LaneFetches::LoadRun(const Run& run, LLVMValueRef function, const Fetch& fe
     LLVMValueRef loaded = llvm_.build_load(builder, texel, from, "");
     llvm_.set_alignment(loaded, kWordBytes);
     LLVMValueRef to =
-        as_texel(AddressOf(copies, build_.WideNumber(member.constant - FirstOf(run))));
+        as_texel(AddressOf(copies, build_.WideNumber(member.constant - FirstConstant(run))));
     llvm_.set_alignment(llvm_.build_store(builder, loaded, to), kWordBytes);
   }
   llvm_.build_store(builder, copies, variable);
@@ -313,7 +288,7 @@ void LaneFetches::LoadRun(const Run& run, LLVMValueRef function, const Fetch& fe
   for (const Member& member : run) {
     llvm_.position_before(builder, member.call);
     LLVMValueRef start = llvm_.build_load(builder, pointer, variable, "");
-    LLVMValueRef place = build_.WideNumber(member.constant - FirstOf(run));
+    LLVMValueRef place = build_.WideNumber(member.constant - FirstConstant(run));
     ReplaceByTexel(member.call, AddressOf(start, place), fetch);
   }
 }

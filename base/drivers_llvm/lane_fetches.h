@@ -73,10 +73,9 @@ class LaneFetches {
   using Run = std::vector<Member>;
   std::vector<Run> FindRuns(LLVMValueRef function, const Fetch& fetch);
   const AccessOrder& OrderIn(LLVMValueRef function);
-  bool BelongsTo(const Run& run, const Member& member, unsigned index) const;
-  // The least constant, and how many texels there are from there to the last one.
-  static uint32_t FirstOf(const Run& run);
-  static uint32_t CountOf(const Run& run);
+  // Whether the last member belongs to those before it. `index`: the parameter that says which
+  // texel.
+  bool IsRun(const Run& run, unsigned index) const;
   // Which of the function's parameters it is, as many as there are where it is none.
   unsigned IndexOf(LLVMValueRef parameter, LLVMValueRef function) const;
   // In the place of such a call.

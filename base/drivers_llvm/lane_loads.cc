@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "base/drivers_llvm/access_run.h"
+
 namespace webnnd {
 namespace {
 
@@ -84,46 +86,34 @@ std::vector<LaneLoads::Run> LaneLoads::FindRuns(LLVMValueRef function,
   const AccessOrder order(llvm_, function, loads);
   std::vector<Member> members;
   for (const Loop& loop : loops) {
-    const std::optional<Place> place = PlaceOf(loop);
-    const auto at = order.PlaceOf(llvm_.get_terminator(loop.before));
-    if (place && at) members.push_back({&loop, *place, *at});
+    if (auto member = MemberOf(loop, order)) members.push_back(*member);
   }
   std::ranges::sort(members, {}, [](const Member& member) { return member.order.number; });
-  std::vector<Run> runs;
-  for (const Member& member : members) {
-    const auto run = std::ranges::find_if(
-        runs, [&](const Run& candidate) { return BelongsTo(candidate, member); });
-    if (run == runs.end()) {
-      runs.push_back({member});
-    } else {
-      run->push_back(member);
-    }
-  }
-  return runs;
+  return JoinRuns(members, [this](const Run& run) { return IsRun(run); });
 }
 
-std::optional<LaneLoads::Place> LaneLoads::PlaceOf(const Loop& loop) const {
-  if (loop.bytes == nullptr) return std::nullopt;
+std::optional<LaneLoads::Member> LaneLoads::MemberOf(const Loop& loop,
+                                                     const AccessOrder& order) const {
+  const auto at = order.PlaceOf(llvm_.get_terminator(loop.before));
+  if (!at || loop.bytes == nullptr) return std::nullopt;
   const LaneSteps::Sum sum = steps_.SumOf(loop.bytes);
   const std::optional<uint32_t> step = steps_.StepOf(sum.root);
   const unsigned bytes = BytesPerElement(loop);
   if (!step || *step % bytes != 0 || *step / bytes > 2) return std::nullopt;
-  return Place{sum.root, sum.number, *step / bytes};
+  return Member{&loop, sum.root, sum.number, *step / bytes, *at};
 }
 
-bool LaneLoads::BelongsTo(const Run& run, const Member& member) const {
+bool LaneLoads::IsRun(const Run& run) const {
   const Member& first = run.front();
-  if (first.order.run != member.order.run || first.place.root != member.place.root ||
-      first.loop->element_type != member.loop->element_type ||
-      !IsSame(first.loop->address, *first.loop, member.loop->address, *member.loop) ||
-      !IsSame(first.loop->size, *first.loop, member.loop->size, *member.loop)) {
+  const Member& last = run.back();
+  if (first.order.run != last.order.run || first.root != last.root ||
+      first.loop->element_type != last.loop->element_type ||
+      !IsSame(first.loop->address, *first.loop, last.loop->address, *last.loop) ||
+      !IsSame(first.loop->size, *first.loop, last.loop->size, *last.loop)) {
     return false;
   }
-  Run longer = run;
-  longer.push_back(member);
   const unsigned bytes = BytesPerElement(*first.loop);
-  return (member.place.constant - first.place.constant) % bytes == 0 &&
-         CountOfRun(longer) <= kRunBytesMax / bytes;
+  return (last.constant - first.constant) % bytes == 0 && CountOfRun(run) <= kRunBytesMax / bytes;
 }
 
 // Whether the loops compute the same for a lane, of what is the same.
@@ -154,26 +144,14 @@ bool LaneLoads::IsSame(LLVMValueRef a, const Loop& loop_a, LLVMValueRef b,
   return true;
 }
 
-uint32_t LaneLoads::FirstByte(const Run& run) const {
-  const uint32_t origin = run.front().place.constant;
-  int32_t first = 0;
-  for (const Member& member : run) {
-    first = std::min(first, static_cast<int32_t>(member.place.constant - origin));
-  }
-  return origin + static_cast<uint32_t>(first);
-}
-
 uint32_t LaneLoads::CountOfRun(const Run& run) const {
   const Loop& loop = *run.front().loop;
-  const uint32_t first = FirstByte(run);
-  uint32_t last = 0;
-  for (const Member& member : run) last = std::max(last, member.place.constant - first);
-  return last / BytesPerElement(loop) + run.front().place.step * (Lanes(loop) - 1) + 1;
+  return SpanOfConstants(run) / BytesPerElement(loop) + run.front().step * (Lanes(loop) - 1) + 1;
 }
 
 std::vector<uint32_t> LaneLoads::PiecesOf(const Run& run, const Member& member) const {
-  const uint32_t first = (member.place.constant - FirstByte(run)) / BytesPerElement(*member.loop);
-  if (member.place.step < 2) return {first};
+  const uint32_t first = (member.constant - FirstConstant(run)) / BytesPerElement(*member.loop);
+  if (member.step < 2) return {first};
   return {first, first + Lanes(*member.loop) - 1};
 }
 
@@ -190,8 +168,8 @@ void LaneLoads::ReplaceRun(const Run& run) {
   llvm_.position_before(builder, old_end);
   LLVMValueRef address = CopyOf(loop.address, loop);
   LLVMValueRef size = CopyOf(loop.size, loop);
-  LLVMValueRef root = FirstOf(run.front().place.root);
-  LLVMValueRef byte = llvm_.build_add(builder, root, build_.Number(FirstByte(run)), "");
+  LLVMValueRef root = FirstOf(run.front().root);
+  LLVMValueRef byte = llvm_.build_add(builder, root, build_.Number(FirstConstant(run)), "");
   LLVMValueRef shift = build_.Number(ShiftOf(loop));
   LLVMValueRef first = llvm_.build_binary(builder, kLShr, byte, shift, "");
   first = llvm_.build_zext(builder, first, build_.int64(), "");
@@ -214,10 +192,10 @@ void LaneLoads::ReplaceRun(const Run& run) {
     LLVMValueRef place = llvm_.build_load(builder, pointer, variable, "");
     LLVMValueRef from = build_.WideNumber(PiecesOf(run, member)[0]);
     LLVMValueRef loaded;
-    if (member.place.step == 0) {
+    if (member.step == 0) {
       loaded = LoadElement(own, AddressOf(own, place, from));
     } else {
-      loaded = LoadApart(own, place, from, member.place.step);
+      loaded = LoadApart(own, place, from, member.step);
     }
     llvm_.build_store(builder, loaded, own.values[0]);
     LeaveFor(own);
@@ -238,7 +216,7 @@ void LaneLoads::CopyRun(const Run& run, LLVMValueRef root, LLVMValueRef address,
   for (uint32_t piece : pieces) {
     std::vector<LLVMValueRef> to_lanes;
     for (unsigned lane = 0; lane < Lanes(loop); ++lane) {
-      to_lanes.push_back(build_.Number(FirstByte(run) + (piece + lane) * bytes));
+      to_lanes.push_back(build_.Number(FirstConstant(run) + (piece + lane) * bytes));
     }
     LLVMValueRef places = llvm_.build_add(builder, build_.Splat(root, Lanes(loop)),
                                           llvm_.const_vector(to_lanes.data(), Lanes(loop)), "");
@@ -249,7 +227,7 @@ void LaneLoads::CopyRun(const Run& run, LLVMValueRef root, LLVMValueRef address,
         "llvm.masked.gather", {type, llvm_.type_of(from)},
         {from, build_.Number(bytes), HaveRoom(offsets, 1, size), llvm_.const_null(type)});
     LLVMValueRef to = AddressOf(loop, copies, build_.WideNumber(piece));
-    if (run.front().place.step == 0) {
+    if (run.front().step == 0) {
       copied = build_.Element(copied, 0);
     } else {
       to = llvm_.build_bitcast(builder, to, llvm_.pointer_type(type, 0), "");

@@ -43,29 +43,26 @@ class LaneLoads : public LaneLoops {
 
   // Lane l of a loop loads where `root`, of the first lane, + `constant` bytes + l * `step`
   // elements is, modulo 2^32 bytes.
-  struct Place {
+  struct Member {
+    const Loop* loop;
     LLVMValueRef root;
     uint32_t constant;
     uint32_t step;
-  };
-  // None where it is not known, or the loop is for itself.
-  std::optional<Place> PlaceOf(const Loop& loop) const;
-  struct Member {
-    const Loop* loop;
-    Place place;
     AccessOrder::Place order;
   };
   using Run = std::vector<Member>;
   std::vector<Run> FindRuns(LLVMValueRef function, const std::vector<Loop>& loops) const;
-  bool BelongsTo(const Run& run, const Member& member) const;
+  // None where it is not known, or the loop is for itself.
+  std::optional<Member> MemberOf(const Loop& loop, const AccessOrder& order) const;
+  // Whether the last member belongs to those before it.
+  bool IsRun(const Run& run) const;
   bool IsSame(LLVMValueRef a, const Loop& loop_a, LLVMValueRef b, const Loop& loop_b) const;
   void ReplaceRun(const Run& run);
   // Of bytes to elements.
   unsigned ShiftOf(const Loop& loop) const {
     return static_cast<unsigned>(std::countr_zero(BytesPerElement(loop)));
   }
-  // Bytes of a run's first element from its root on, and how many elements it has.
-  uint32_t FirstByte(const Run& run) const;
+  // How many elements it has.
   uint32_t CountOfRun(const Run& run) const;
   // From where in the run a member loads, lanes' elements one behind the other.
   std::vector<uint32_t> PiecesOf(const Run& run, const Member& member) const;
