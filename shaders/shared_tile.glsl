@@ -128,6 +128,7 @@ void ShareFourOfA(uint half_, uint i, vec4 four) {
 const uint kColumnStep =
     kLoadsB == LOADS_FOUR_ALONG_K ? kInvocationsOfGpus / kFoursOfSteps : 0u;
 const uint kStepsAtOnce = kInvocationsOfGpus / (4u * kFoursAcross);
+const bool kSharesPlaces = kLoadsB != LOADS_FOUR_ALONG_K;
 shared uvec3 shared_places[kHalves * kSteps];
 
 uint FirstColumnToLoad() {
@@ -141,7 +142,7 @@ Columns MakeTileColumns(uint first_column, uint offset) {
 
 void SharePlaces(Tile tile, uint half_, uint first_step) {
   const uint i = gl_LocalInvocationID.x;
-  if (kLoadsB == LOADS_FOUR_ALONG_K || i >= kSteps) return;
+  if (i >= kSteps) return;
   const uint step = first_step + i;
   // Beyond the end, one that is inside of no image.
   const uvec3 place = step < EndStep() ? PlaceOf(tile.columns, step) : uvec3(1u << 31, 0u, 0u);
@@ -204,6 +205,7 @@ Columns MakeTileColumns(uint first_column, uint offset) {
   return MakeColumns(first_column + 4u * FourOfColumns(), offset);
 }
 
+const bool kSharesPlaces = false;
 void SharePlaces(Tile tile, uint half_, uint first_step) {}
 
 vec4 LoadFourOfB(Tile tile, uint first_step, uint i) {
@@ -276,16 +278,18 @@ void AddTile(uint half_, inout Sums sums) {
 }
 
 void AddAll(Tile tile, inout Sums sums) {
-  // Where the first half's come, nobody reads them any more.
-  SharePlaces(tile, kHalves - 1u, FirstStep());
-  barrier();
+  if (kSharesPlaces) {
+    // Where the first half's come, nobody reads them any more.
+    SharePlaces(tile, kHalves - 1u, FirstStep());
+    barrier();
+  }
   Loaded next = LoadTile(tile, kHalves - 1u, FirstStep());
   uint half_ = 0u;
   for (uint k = FirstStep(); k < EndStep(); k += kSteps) {
     // Those who still read the last steps.
     if (kHalves == 1u) barrier();
     ShareTile(half_, next);
-    SharePlaces(tile, half_, k + kSteps);
+    if (kSharesPlaces) SharePlaces(tile, half_, k + kSteps);
     barrier();
     next = LoadTile(tile, half_, k + kSteps);
     AddTile(half_, sums);
@@ -314,7 +318,11 @@ bool SumParts(inout Sums sums) {
   }
   memoryBarrierBuffer();
   barrier();
-  if (gl_LocalInvocationID.x == 0u) shared_arrivals = ATOMIC_ADD_WORD(7, whole_tile, 1u);
+  if (gl_LocalInvocationID.x == 0u) {
+    // What the others' barriers made visible to this one, it does to who counts behind it.
+    memoryBarrierBuffer();
+    shared_arrivals = ATOMIC_ADD_WORD(7, whole_tile, 1u);
+  }
   barrier();
   if (shared_arrivals != CountParts() - 1u) return false;
   memoryBarrierBuffer();
