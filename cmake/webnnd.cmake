@@ -83,11 +83,10 @@ if(WEBNND_FUZZERS)
   target_compile_options(webnnd_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Headers that are not ours, parsed once for each set of options: half a second less for each source.
-# For tests of the service also those of its fixtures, and for passes over graphs those of lowering, which
-# take as long again. An include that is
-# missing goes unnoticed then, so that only the presets release and asan have them. Of what .ci/run builds,
-# dev, fuzz and tsan do without: programs, and some of the tests.
+# Headers that are not ours, parsed once for each set of options: half a second less for each source. For
+# tests of the service also those of its fixtures, and for passes over graphs those of lowering, which
+# take as long again. An include that is missing goes unnoticed then, so that only the presets release and
+# asan have them. Of what .ci/run builds, dev, fuzz and tsan do without: programs, and some of the tests.
 if(WEBNND_PRECOMPILED_HEADERS)
   set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
       <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>

@@ -111,8 +111,9 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
   std::optional<FilterProduct> found;
   if (!convolution.transposed) {
-    if (!TakesShallowKernel(convolution, builder))
+    if (!TakesShallowKernel(convolution, builder)) {
       found = MakeWindowProduct(convolution, node, builder);
+    }
     return found;
   }
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {

@@ -148,11 +148,12 @@ SharedTiling ChooseTiling(const Product& product) {
   SharedTiling tiling{.steps = product.depth};
   const uint32_t rows = DivideRoundingUp(product.rows, kSharedTileRows);
   const uint32_t rows_by_two = 2 * DivideRoundingUp(product.rows, 2 * kSharedTileRows);
+  const bool has_many = HasManyTiles(product);
   // What tiles of two fours of rows spare, they lose where many of their rows are none.
-  if (!HasManyTiles(product) && 8 * rows_by_two > 9 * rows) tiling.fours_of_rows = 1;
+  if (!has_many && 8 * rows_by_two > 9 * rows) tiling.fours_of_rows = 1;
   tiling.tiles = CountTiles(product, tiling.fours_of_rows * kSharedTileRows, kSharedTileColumns);
   // A few tiles less are as good.
-  if (HasManyTiles(product) || tiling.tiles > kDividedTilesMax) return tiling;
+  if (has_many || tiling.tiles > kDividedTilesMax) return tiling;
   const uint32_t blocks = DivideRoundingUp(product.depth, kStepsAtOnce);
   const auto wanted = NarrowCast<uint32_t>(DivideRoundingUp<uint64_t>(kWideTilesMin, tiling.tiles));
   // Each part has two loads to hide.
