@@ -99,10 +99,14 @@ double GraphRunner::SecondsPerDispatch(int count) {
   return (Now() - begin) / count;
 }
 
+double GraphRunner::SecondsPerWarmDispatch(int count) {
+  SecondsPerDispatch(1);
+  return SecondsPerDispatch(count);
+}
+
 int GraphRunner::CountFor(double seconds) {
   constexpr double kCountMax = 500;
-  SecondsPerDispatch(1);
-  double one = SecondsPerDispatch(1);
+  double one = SecondsPerWarmDispatch(1);
   return static_cast<int>(std::clamp(seconds / one, 1.0, kCountMax));
 }
 

@@ -62,6 +62,8 @@ class GraphRunner {
 
   // Seconds a dispatch takes of `count` that follow each other without waiting.
   double SecondsPerDispatch(int count);
+  // The same behind one more that is not counted: before it, caches hold what ran last.
+  double SecondsPerWarmDispatch(int count);
   // How many dispatches take about `seconds` together; the first ones warm up.
   int CountFor(double seconds);
 

@@ -42,7 +42,7 @@ class Yardstick {
       auto runner = std::make_unique<GraphRunner>(ml, context, candidate.draw);
       int count = runner->CountFor(kSampleSeconds);
       std::vector<double> seconds;
-      for (size_t i = 0; i < kRoundsMin; ++i) seconds.push_back(runner->SecondsPerDispatch(count));
+      for (size_t i = 0; i < kRoundsMin; ++i) seconds.push_back(runner->SecondsPerWarmDispatch(count));
       double median = Summarize(seconds).median;
       if (copy_ != nullptr && median >= best_seconds) continue;
       best_seconds = median;
@@ -57,7 +57,7 @@ class Yardstick {
     return multiply_adds ? machine_->MultiplyAdds() : machine_->StreamBandwidth();
   }
   // GB/s of the kernel that moves memory fastest.
-  double CopyRate() { return copy_->work() * 1e-9 / copy_->SecondsPerDispatch(count_); }
+  double CopyRate() { return copy_->work() * 1e-9 / copy_->SecondsPerWarmDispatch(count_); }
 
   // What all of it is held against, `rounds` samples each.
   void AddRates(int rounds, Report& report) {
@@ -101,7 +101,7 @@ Samples Measure(GraphRunner& runner, Yardstick& yardstick, int rounds) {
     if (samples.rate.size() >= kRoundsMin && Now() > end) break;
     double machine = yardstick.MachineRate(runner.counts_multiply_adds());
     double copy = runner.counts_multiply_adds() ? 0 : yardstick.CopyRate();
-    double seconds = runner.SecondsPerDispatch(count);
+    double seconds = runner.SecondsPerWarmDispatch(count);
     double rate = runner.work() * 1e-9 / seconds;
     samples.milliseconds.push_back(seconds * 1e3);
     samples.rate.push_back(rate);
