@@ -24,27 +24,33 @@ WRITE_SLOT(2)
 
 uvec2 OffsetsOfBlock(uint block) { return StridedOffsets(block, 2u, P(1)).xy + uvec2(P(4), P(5)); }
 
+uvec4 ColumnOfWords(uvec4 rows[4], uint k) {
+  return uvec4(rows[0][k], rows[1][k], rows[2][k], rows[3][k]);
+}
+
 void TransposeWords(uvec2 offsets, uint source_step, uint result_step) {
   uvec4 rows[4];
   [[unroll]] for (uint k = 0u; k < 4u; ++k) rows[k] = LOAD_QUAD(1, offsets.x + k * source_step);
   [[unroll]] for (uint k = 0u; k < 4u; ++k) {
-    uvec4 column = uvec4(rows[0][k], rows[1][k], rows[2][k], rows[3][k]);
-    STORE_QUAD(2, offsets.y + k * result_step, column)
+    STORE_QUAD(2, offsets.y + k * result_step, ColumnOfWords(rows, k))
   }
+}
+
+uvec4 ColumnOfHalves(uvec4 rows[8], uint k) {
+  uvec4 column;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    const uint low = rows[2u * i][k >> 1];
+    const uint high = rows[2u * i + 1u][k >> 1];
+    column[i] = (k & 1u) == 0u ? (low & 0xffffu) | (high << 16) : (low >> 16) | (high & 0xffff0000u);
+  }
+  return column;
 }
 
 void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
   uvec4 rows[8];
   [[unroll]] for (uint k = 0u; k < 8u; ++k) rows[k] = LOAD_QUAD(1, offsets.x + k * source_step);
   [[unroll]] for (uint k = 0u; k < 8u; ++k) {
-    uvec4 column;
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      uint low = rows[2u * i][k >> 1];
-      uint high = rows[2u * i + 1u][k >> 1];
-      column[i] = (k & 1u) == 0u ? (low & 0xffffu) | (high << 16)
-                                 : (low >> 16) | (high & 0xffff0000u);
-    }
-    STORE_QUAD(2, offsets.y + k * result_step, column)
+    STORE_QUAD(2, offsets.y + k * result_step, ColumnOfHalves(rows, k))
   }
 }
 
@@ -56,22 +62,56 @@ void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
 bool GoesBySquares() {
   return kInSquares != 0u && kSubgroupSize == 16u && gl_WorkGroupSize.x == kSubgroupSize;
 }
+
+// Of the square's block that is `high`th along the rows of the source and `low`th along its columns, and
+// of the result of which `other` computes it.
+struct BlockOfSquare {
+  uint high;
+  uint low;
+  uint other;
+};
+
+void TransposeSquareOfWords(uint from, uint to, uint source_step, uint result_step, BlockOfSquare block) {
+  uvec4 rows[4];
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+    rows[k] = LOAD_QUAD(1, from + (4u * block.high + k) * source_step + block.low);
+  }
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+    const uvec4 column = subgroupShuffle(ColumnOfWords(rows, k), block.other);
+    STORE_QUAD(2, to + (4u * block.high + k) * result_step + block.low, column)
+  }
+}
+
+void TransposeSquareOfHalves(uint from, uint to, uint source_step, uint result_step, BlockOfSquare block) {
+  uvec4 rows[8];
+  [[unroll]] for (uint k = 0u; k < 8u; ++k) {
+    rows[k] = LOAD_QUAD(1, from + (8u * block.high + k) * source_step + block.low);
+  }
+  [[unroll]] for (uint k = 0u; k < 8u; ++k) {
+    const uvec4 column = subgroupShuffle(ColumnOfHalves(rows, k), block.other);
+    STORE_QUAD(2, to + (8u * block.high + k) * result_step + block.low, column)
+  }
+}
+
+// Finding a place takes as long as a square: each invocation finds one of the next sixteen, and they pass
+// them on.
 void TransposeSquares(uint squares, uint source_step, uint result_step) {
   const uint high = gl_SubgroupInvocationID >> 2;
   const uint low = gl_SubgroupInvocationID & 3u;
-  const uint other = 4u * low + high;
+  const BlockOfSquare block = BlockOfSquare(high, low, 4u * low + high);
+  const uint next = (gl_SubgroupInvocationID + 1u) & 15u;
   const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, squares);
-  for (uint i = StartOfWorkgroup(gl_WorkGroupID.x, squares); i < end; ++i) {
-    const uvec2 offsets = OffsetsOfBlock(16u * i);
-    const uint from = UNIFORM(offsets.x);
-    const uint to = UNIFORM(offsets.y);
-    uvec4 rows[4];
-    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
-      rows[k] = LOAD_QUAD(1, from + (4u * high + k) * source_step + low);
-    }
-    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
-      const uvec4 column = uvec4(rows[0][k], rows[1][k], rows[2][k], rows[3][k]);
-      STORE_QUAD(2, to + (4u * high + k) * result_step + low, subgroupShuffle(column, other))
+  for (uint first = StartOfWorkgroup(gl_WorkGroupID.x, squares); first < end; first += 16u) {
+    uvec2 places = OffsetsOfBlock(16u * min(first + gl_SubgroupInvocationID, end - 1u));
+    for (uint left = min(end - first, 16u); left > 0u; --left) {
+      const uint from = UNIFORM(places.x);
+      const uint to = UNIFORM(places.y);
+      places = subgroupShuffle(places, next);
+      if (kHalves != 0u) {
+        TransposeSquareOfHalves(from, to, source_step, result_step, block);
+      } else {
+        TransposeSquareOfWords(from, to, source_step, result_step, block);
+      }
     }
   }
 }

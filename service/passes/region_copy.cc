@@ -256,7 +256,7 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
       .columns = {columns.size / per_quad, {1, result_strides[contiguous]}}};
   const bool is_halves = per_quad == 8;
   const bool in_squares =
-      !is_halves && transposed.rows.size % kSquare == 0 && transposed.columns.size % kSquare == 0;
+      transposed.rows.size % kSquare == 0 && transposed.columns.size % kSquare == 0;
   if (in_squares) {
     AppendSquares(transposed, blocks);
   } else {
