@@ -101,7 +101,8 @@ bool AccessOrder::MayCallWrite(LLVMValueRef call, int depth) const {
   LLVMBasicBlockRef b = llvm_.get_first_block(function);
   if (b == nullptr) return true;
   for (; b != nullptr; b = llvm_.get_next_block(b)) {
-    for (auto* i = llvm_.get_first_instruction(b); i != nullptr; i = llvm_.get_next_instruction(i)) {
+    for (auto* i = llvm_.get_first_instruction(b); i != nullptr;
+         i = llvm_.get_next_instruction(i)) {
       if (MayWrite(i, depth + 1)) return true;
     }
   }
