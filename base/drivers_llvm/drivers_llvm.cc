@@ -13,9 +13,9 @@
 // LLVMRunPasses, too: texels that lie beside each other are loaded as they lie (lane_fetches.h),
 // what all lanes load from one address is loaded once (uniform_lanes.h), loops end where no lane
 // goes on, not a turn later (loop_exits.h), what they carry is blended behind them, not in each
-// turn (loop_blends.h), and one instruction does what took several: products with sums
-// (multiply_adds.h), what rounds to float16 (half_roundings.h), and extremes of 16 lanes
-// (lane_extremes.h).
+// turn (loop_blends.h), what all lanes have the same is asked of one (uniform_branches.h), and one
+// instruction does what took several: products with sums (multiply_adds.h), what rounds to float16
+// (half_roundings.h), and extremes of 16 lanes (lane_extremes.h).
 //
 // LLVMRunPasses, before all else: coroutines that never wait are functions (coroutines.h).
 //
@@ -44,6 +44,7 @@
 #include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
 #include "base/drivers_llvm/scheduling.h"
+#include "base/drivers_llvm/uniform_branches.h"
 #include "base/drivers_llvm/uniform_lanes.h"
 #include "base/log.h"
 
@@ -79,6 +80,9 @@ constexpr const char* kInlineAndUnroll =
     "cgscc(inline),"
     "function(loop(loop-unroll-full),sroa,early-cse<memssa>,instcombine,simplifycfg)";
 
+// Behind UniformBranches.
+constexpr const char* kUnusedAway = "function(adce)";
+
 // Of a module, beyond which these would take longer than they are worth: products of many rows,
 // which have more of both, are 5 to 10 % faster with them, and take 1.3 to 2 times as long to
 // compile.
@@ -105,7 +109,6 @@ Function* FindReplaced(const void* caller, const char* name, Function* own) {
   return function;
 }
 
-// Null: none.
 const char* MorePasses(const Llvm& llvm, LLVMModuleRef module) {
   int blocks = 0;
   int instructions = 0;
@@ -118,7 +121,7 @@ const char* MorePasses(const Llvm& llvm, LLVMModuleRef module) {
       }
     }
   }
-  if (blocks > kUnrolledBlocksMax) return nullptr;
+  if (blocks > kUnrolledBlocksMax) return kUnusedAway;
   return instructions > kInlinedInstructionsMax ? kUnroll : kInlineAndUnroll;
 }
 
@@ -190,8 +193,8 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   if (error != nullptr) return error;
   if (optimizes) {
     webnnd::LoopBlends(llvm, module).MoveOut();
-    const char* more = webnnd::MorePasses(llvm, module);
-    void* unknown = more == nullptr ? nullptr : run(module, more, machine, options);
+    webnnd::UniformBranches(llvm, module).Simplify();
+    void* unknown = run(module, webnnd::MorePasses(llvm, module), machine, options);
     // Another LLVM may not know one of them: then it has run none.
     if (unknown != nullptr) llvm.consume_error(unknown);
   }

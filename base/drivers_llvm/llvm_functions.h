@@ -29,6 +29,10 @@ enum LlvmOpcode : int {
   kFSub = 11,
   kMul = 12,
   kFMul = 13,
+  kUDiv = 14,
+  kSDiv = 15,
+  kURem = 17,
+  kSRem = 18,
   kShl = 20,
   kLShr = 21,
   kAShr = 22,
@@ -44,6 +48,7 @@ enum LlvmOpcode : int {
   kSExt = 32,
   kBitCast = 41,
   kICmp = 42,
+  kFCmp = 43,
   kPhi = 44,
   kCall = 45,
   kSelect = 46,
@@ -229,6 +234,10 @@ constexpr int kOrderedLess = 4;
          LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, LLVMValueRef pointer, const char* name))        \
   MEMBER(build_binary, LLVMBuildBinOp,                                                             \
          LLVMValueRef(LLVMBuilderRef, int opcode, LLVMValueRef, LLVMValueRef, const char* name))   \
+  MEMBER(build_phi, LLVMBuildPhi, LLVMValueRef(LLVMBuilderRef, LLVMTypeRef, const char* name))     \
+  MEMBER(                                                                                          \
+      add_incoming, LLVMAddIncoming,                                                               \
+      void(LLVMValueRef phi, LLVMValueRef * values, LLVMBasicBlockRef * blocks, unsigned count))   \
   MEMBER(build_freeze, LLVMBuildFreeze,                                                            \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))                             \
   MEMBER(build_insert_value, LLVMBuildInsertValue,                                                 \
