@@ -27,8 +27,12 @@ void UniformBranches::SimplifyIn(LLVMValueRef function) {
   entry_ = llvm_.get_first_block(function);
   varying_.clear();
   scalars_.clear();
+  // In others, values may be made of themselves.
+  const Blocks reached = Reach(entry_, nullptr, nullptr, {});
   std::vector<LLVMBasicBlockRef> blocks;
-  for (auto* b = entry_; b != nullptr; b = llvm_.get_next_block(b)) blocks.push_back(b);
+  for (auto* b = entry_; b != nullptr; b = llvm_.get_next_block(b)) {
+    if (reached.contains(b)) blocks.push_back(b);
+  }
   FindVarying(function);
   for (LLVMBasicBlockRef block : blocks) AssumeMask(block);
   FoldAll();
@@ -147,11 +151,14 @@ void UniformBranches::AssumeMask(LLVMBasicBlockRef block) {
   const unsigned not_empty = llvm_.get_predicate(condition) == kNotEqual ? 0 : 1;
   LLVMBasicBlockRef behind = llvm_.get_successor(branch, not_empty);
   if (known == nullptr || behind == llvm_.get_successor(branch, 1 - not_empty)) return;
-  const Blocks blocks = BlocksOnlyBehind(block, behind);
   std::vector<LLVMValueRef> users;  // Before there are others.
   for (auto* use = llvm_.get_first_use(mask); use != nullptr; use = llvm_.get_next_use(use)) {
-    users.push_back(llvm_.get_user(use));
+    LLVMValueRef user = llvm_.get_user(use);
+    if (Is(user, kPhi) || llvm_.get_block(user) != block) users.push_back(user);
   }
+  if (users.empty()) return;
+  // What is reached from there, and not without this way to it.
+  const Blocks blocks = Reach(behind, nullptr, nullptr, Reach(entry_, block, behind, {}));
   for (LLVMValueRef user : users) {
     for (int k = 0; k < llvm_.get_num_operands(user); ++k) {
       const auto i = static_cast<unsigned>(k);
@@ -187,28 +194,24 @@ UniformBranches::Choice UniformBranches::ReadChoice(LLVMValueRef mask) const {
   return {};
 }
 
-// Those that are reached from the second one, and not without the way from the first one to it.
-UniformBranches::Blocks UniformBranches::BlocksOnlyBehind(LLVMBasicBlockRef block,
-                                                          LLVMBasicBlockRef behind) const {
-  const auto reach = [&](LLVMBasicBlockRef first, bool goes_behind, const Blocks& without) {
-    Blocks reached;
-    std::vector<LLVMBasicBlockRef> pending;
-    const auto add = [&](LLVMBasicBlockRef next) {
-      if (!without.contains(next) && reached.insert(next).second) pending.push_back(next);
-    };
-    add(first);
-    while (!pending.empty()) {
-      LLVMBasicBlockRef from = pending.back();
-      pending.pop_back();
-      LLVMValueRef terminator = llvm_.get_terminator(from);
-      for (unsigned i = 0; i < llvm_.get_num_successors(terminator); ++i) {
-        LLVMBasicBlockRef next = llvm_.get_successor(terminator, i);
-        if (goes_behind || from != block || next != behind) add(next);
-      }
-    }
-    return reached;
+UniformBranches::Blocks UniformBranches::Reach(LLVMBasicBlockRef first, LLVMBasicBlockRef from,
+                                               LLVMBasicBlockRef to, const Blocks& without) const {
+  Blocks reached;
+  std::vector<LLVMBasicBlockRef> pending;
+  const auto add = [&](LLVMBasicBlockRef block) {
+    if (!without.contains(block) && reached.insert(block).second) pending.push_back(block);
   };
-  return reach(behind, /*goes_behind=*/true, reach(entry_, /*goes_behind=*/false, {}));
+  add(first);
+  while (!pending.empty()) {
+    LLVMBasicBlockRef block = pending.back();
+    pending.pop_back();
+    LLVMValueRef terminator = llvm_.get_terminator(block);
+    for (unsigned i = 0; i < llvm_.get_num_successors(terminator); ++i) {
+      LLVMBasicBlockRef next = llvm_.get_successor(terminator, i);
+      if (block != from || next != to) add(next);
+    }
+  }
+  return reached;
 }
 
 void UniformBranches::FoldAll() {
@@ -332,7 +335,9 @@ void UniformBranches::AskOneOfChoice(LLVMValueRef comparison, const Choice& choi
       llvm_.build_comparison(builder_, kNotEqual, bits, llvm_.const_null(integer), "");
   llvm_.position_before(builder_, llvm_.get_next_instruction(comparison));
   if (!choice.is_where) condition = llvm_.build_not(builder_, condition, "");
-  LLVMValueRef result = llvm_.build_and(builder_, condition, any, "");
+  // Lanes that are not chosen may be poison.
+  LLVMValueRef result =
+      llvm_.build_select(builder_, condition, any, llvm_.const_null(llvm_.type_of(any)), "");
   if (llvm_.get_predicate(comparison) == kEqual) {
     result = llvm_.build_not(builder_, result, "");
   }
@@ -411,6 +416,8 @@ LLVMValueRef UniformBranches::NewScalar(LLVMValueRef instruction) {
       return llvm_.build_sext(builder_, operands[0], type, "");
     case kZExt:
       return llvm_.build_zext(builder_, operands[0], type, "");
+    // Of what is poison it may choose another number than the vector's. What a kernel never set
+    // is nothing that it may count on; each access is checked by the place that it uses.
     case kFreeze:
       return llvm_.build_freeze(builder_, operands[0], "");
     case kCall: {
@@ -425,8 +432,10 @@ LLVMValueRef UniformBranches::NewScalar(LLVMValueRef instruction) {
 }
 
 LLVMValueRef UniformBranches::ElementOf(LLVMValueRef vector, int lane) {
-  LLVMValueRef behind = Is(vector, kPhi) ? FirstBehindPhis(llvm_.get_block(vector))
-                                         : llvm_.get_next_instruction(vector);
+  // Parameters, too, are there in the first block.
+  LLVMValueRef behind = llvm_.is_instruction(vector) == nullptr ? FirstBehindPhis(entry_)
+                        : Is(vector, kPhi) ? FirstBehindPhis(llvm_.get_block(vector))
+                                           : llvm_.get_next_instruction(vector);
   llvm_.position_before(builder_, behind);
   LLVMTypeRef number = llvm_.int_type(context_, 32);
   return llvm_.build_extract(builder_, vector,
@@ -438,8 +447,12 @@ LLVMValueRef UniformBranches::SplatOf(LLVMValueRef scalar, LLVMTypeRef type) {
   LLVMValueRef undefined = llvm_.get_undef(type);
   LLVMValueRef first =
       llvm_.build_insert(builder_, undefined, scalar, llvm_.const_int(number, 0, 0), "");
+  varying_.insert(first);
   LLVMTypeRef places = llvm_.vector_type(number, llvm_.get_vector_size(type));
-  return llvm_.build_shuffle(builder_, first, undefined, llvm_.const_null(places), "");
+  LLVMValueRef splat =
+      llvm_.build_shuffle(builder_, first, undefined, llvm_.const_null(places), "");
+  scalars_.insert_or_assign(splat, scalar);
+  return splat;
 }
 
 bool UniformBranches::Is(LLVMValueRef value, int opcode) const {

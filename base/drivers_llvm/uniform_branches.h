@@ -57,7 +57,9 @@ class UniformBranches {
   LLVMValueRef WhereNotEmpty(LLVMValueRef mask) const;
   // What holds behind a block's branch by whether a mask is empty.
   void AssumeMask(LLVMBasicBlockRef block);
-  Blocks BlocksOnlyBehind(LLVMBasicBlockRef block, LLVMBasicBlockRef behind) const;
+  // Blocks that are reached from `first` without those, nor the way between two of them.
+  Blocks Reach(LLVMBasicBlockRef first, LLVMBasicBlockRef from, LLVMBasicBlockRef to,
+               const Blocks& without) const;
   void FoldAll();
   // What an instruction comes to by what is known of its operands; null where that is nothing new.
   LLVMValueRef Fold(LLVMValueRef instruction) const;

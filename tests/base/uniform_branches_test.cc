@@ -23,7 +23,8 @@ struct alignas(64) Memory {
   Lanes sums;
 };
 
-constexpr char kPasses[] = "function(instcombine)";
+// Nothing before ours.
+constexpr char kPasses[] = "verify";
 
 std::string Splat(const std::string& element) {
   std::string text = "<i32 " + element;
@@ -265,6 +266,61 @@ TEST(UniformBranches, DivisionsOfWhatAllLanesHave_AreOne) {
   EXPECT_EQ(Count(own, "udiv <16"), 1) << own;
   ExpectSums(llvm, with("%sums"),
              [&](bool, uint32_t, uint32_t sum, uint32_t) { return sum + expect_with(sum); });
+}
+
+// A mask that is empty where the condition holds, of lanes that are taken from there.
+TEST(UniformBranches, LanesWhereAConditionDoesNotHold_AreThoseThatEntered) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string text = Function(R"(
+  br label %ask
+
+ask:
+  %few = call <16 x i32> @llvm.umin.v16i32(<16 x i32> %all, <16 x i32> )" +
+                                    Splat("3") + R"()
+  %is_three = icmp eq <16 x i32> %few, )" +
+                                    Splat("3") + R"(
+  %is_two = icmp eq <16 x i32> %all, )" +
+                                    Splat("2") + R"(
+  %is_other = or <16 x i1> %is_two, %is_three
+  %mask = select <16 x i1> %is_other, <16 x i32> zeroinitializer, <16 x i32> %active
+  %bits = bitcast <16 x i32> %mask to i512
+  %none = icmp eq i512 %bits, 0
+  br i1 %none, label %exit, label %some
+
+some:
+  %sum = or <16 x i32> %sums, %mask
+  store <16 x i32> %sum, <16 x i32>* %sums_at
+  br label %exit
+
+exit:
+  ret void)");
+  const std::string code = llvm.Optimize(text, kPasses);
+  EXPECT_EQ(code.find("%mask", code.find("\nsome:")), std::string::npos) << code;
+  ExpectSums(llvm, text, [](bool is_active, uint32_t, uint32_t sum, uint32_t n) {
+    return n == 1 && is_active ? ~0U : sum;
+  });
+}
+
+// Parameters may be vectors: those of functions that load texels are.
+TEST(UniformBranches, LanesOfAParameter_AreTakenFromIt) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string code = llvm.Optimize(R"(
+define i32 @f(<16 x i32> %numbers, <16 x i32> %divisors) {
+entry:
+  %third = shufflevector <16 x i32> %numbers, <16 x i32> undef, <16 x i32> )" +
+                                             Splat("3") + R"(
+  %divisor = shufflevector <16 x i32> %divisors, <16 x i32> undef, <16 x i32> zeroinitializer
+  %quotient = sdiv <16 x i32> %third, %divisor
+  %both = add <16 x i32> %quotient, %numbers
+  %element = extractelement <16 x i32> %both, i32 5
+  ret i32 %element
+}
+)",
+                                         "verify");
+  EXPECT_EQ(Count(code, "sdiv i32"), 1) << code;
+  EXPECT_EQ(Count(code, "extractelement <16 x i32> %numbers, i64 3"), 1) << code;
 }
 
 }  // namespace
