@@ -233,7 +233,7 @@ void AppendSquares(const TransposedBlocks& blocks, std::vector<StridedDimension>
   order.push_back({kSquare, blocks.rows.strides});
 }
 
-void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_quad,
+void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_quad, bool wide,
                        LoweredCall& call) {
   auto quads = [&](uint32_t elements) {  // Strides may be negative.
     return static_cast<uint32_t>(static_cast<int32_t>(elements) / static_cast<int32_t>(per_quad));
@@ -255,8 +255,9 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
       .rows = {rows.size / per_quad, {rows.strides[0], 1}},
       .columns = {columns.size / per_quad, {1, result_strides[contiguous]}}};
   const bool is_halves = per_quad == 8;
-  const bool in_squares =
-      transposed.rows.size % kSquare == 0 && transposed.columns.size % kSquare == 0;
+  // GPUs were measured with tiles of halves.
+  const bool in_squares = !(is_halves && wide) && transposed.rows.size % kSquare == 0 &&
+                          transposed.columns.size % kSquare == 0;
   if (in_squares) {
     AppendSquares(transposed, blocks);
   } else {
@@ -330,7 +331,7 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   std::optional<size_t> transposed =
       can_transpose ? FindTransposed(copy, PerQuad(unit)) : std::nullopt;
   if (transposed) {
-    FillTransposeCall(copy, *transposed, PerQuad(unit), call);
+    FillTransposeCall(copy, *transposed, PerQuad(unit), builder.wide(), call);
   } else if (HasQuads(copy, PerQuad(unit))) {
     FillQuadCall(std::move(copy), unit, builder.wide(), call);
   } else if (whole_words) {
