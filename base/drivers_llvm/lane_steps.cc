@@ -24,7 +24,7 @@ bool LaneSteps::IsUniform(LLVMValueRef value, int depth) const {
   if (HasOneElement(llvm_, value)) return true;
   if (llvm_.is_instruction(value) == nullptr || depth == kDepthMax) return false;
   const int opcode = llvm_.get_opcode(value);
-  if (opcode == kShuffleVector) return HasOneSource(value);
+  if (opcode == kShuffleVector) return SourceOfAll(llvm_, value) >= 0;
   if (!IsByElement(opcode)) return false;
   for (int i = 0; i < llvm_.get_num_operands(value); ++i) {
     LLVMValueRef operand = llvm_.get_operand(value, static_cast<unsigned>(i));
@@ -37,14 +37,6 @@ bool LaneSteps::IsUniform(LLVMValueRef value, int depth) const {
     if (!IsUniform(operand, depth + 1)) return false;
   }
   return true;
-}
-
-bool LaneSteps::HasOneSource(LLVMValueRef shuffle) const {
-  const int source = llvm_.get_mask_value(shuffle, 0);
-  for (unsigned i = 1; i < llvm_.get_num_mask_elements(shuffle); ++i) {
-    if (llvm_.get_mask_value(shuffle, i) != source) return false;
-  }
-  return source >= 0;  // Negative: any.
 }
 
 std::optional<uint32_t> LaneSteps::StepOf(LLVMValueRef value, int depth) const {

@@ -32,7 +32,6 @@ class LaneSteps {
   std::optional<uint32_t> StepOf(LLVMValueRef value, int depth) const;
   // Of constants.
   std::optional<uint32_t> StepOfData(LLVMValueRef data) const;
-  bool HasOneSource(LLVMValueRef shuffle) const;
 
   const Llvm& llvm_;
 };

@@ -36,4 +36,12 @@ bool HasOneElement(const Llvm& llvm, LLVMValueRef vector) {
   return true;
 }
 
+int SourceOfAll(const Llvm& llvm, LLVMValueRef shuffle) {
+  const int source = llvm.get_mask_value(shuffle, 0);
+  for (unsigned i = 1; i < llvm.get_num_mask_elements(shuffle); ++i) {
+    if (llvm.get_mask_value(shuffle, i) != source) return -1;
+  }
+  return source;  // Negative: any.
+}
+
 }  // namespace webnnd

@@ -288,6 +288,10 @@ bool FindLlvmFunctions(const void* caller, Llvm& llvm);
 // Of a vector: whether it is a constant of which all elements are the same.
 bool HasOneElement(const Llvm& llvm, LLVMValueRef vector);
 
+// Of a shuffle: the element that all of its own are, counted through both operands; less than 0
+// where there is none.
+int SourceOfAll(const Llvm& llvm, LLVMValueRef shuffle);
+
 }  // namespace webnnd
 
 #endif  // WEBNND_BASE_DRIVERS_LLVM_LLVM_FUNCTIONS_H_

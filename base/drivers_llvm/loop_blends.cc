@@ -221,10 +221,7 @@ bool LoopBlends::IsUniform(LLVMValueRef value, Loop& loop, int depth) const {
       return IsUniform(Incoming(value, loop.before), loop, depth + 1) &&
              IsUniform(Incoming(value, loop.latch), loop, depth + 1);
     case kShuffleVector:
-      for (unsigned i = 0; i < llvm_.get_num_mask_elements(value); ++i) {
-        if (llvm_.get_mask_value(value, i) != llvm_.get_mask_value(value, 0)) return false;
-      }
-      return llvm_.get_mask_value(value, 0) >= 0;  // Negative: any.
+      return SourceOfAll(llvm_, value) >= 0;
     case kAnd:
       result = IsEmpty(llvm_.get_operand(value, 0), loop) ||
                IsEmpty(llvm_.get_operand(value, 1), loop) || (is_uniform(0) && is_uniform(1));

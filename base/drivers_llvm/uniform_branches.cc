@@ -1,6 +1,5 @@
 #include "base/drivers_llvm/uniform_branches.h"
 
-#include <algorithm>
 #include <string_view>
 
 namespace webnnd {
@@ -51,7 +50,7 @@ void UniformBranches::FindVarying(LLVMValueRef function) {
   for (auto* b = llvm_.get_first_block(function); b != nullptr; b = llvm_.get_next_block(b)) {
     for (auto* i = llvm_.get_first_instruction(b); i != nullptr;
          i = llvm_.get_next_instruction(i)) {
-      if (!IsVector(llvm_.type_of(i)) || SourceOfAll(i) >= 0) continue;
+      if (!IsVector(llvm_.type_of(i)) || HasOneSource(i)) continue;
       bool varies = !IsByElement(i);
       // A call's last operand is what is called.
       for (int k = 0; k < llvm_.get_num_operands(i) && !varies; ++k) {
@@ -66,7 +65,7 @@ void UniformBranches::FindVarying(LLVMValueRef function) {
     pending.pop_back();
     for (auto* use = llvm_.get_first_use(value); use != nullptr; use = llvm_.get_next_use(use)) {
       LLVMValueRef user = llvm_.get_user(use);
-      if (!IsVector(llvm_.type_of(user)) || SourceOfAll(user) >= 0) continue;
+      if (!IsVector(llvm_.type_of(user)) || HasOneSource(user)) continue;
       if (varying_.insert(user).second) pending.push_back(user);
     }
   }
@@ -95,13 +94,8 @@ bool UniformBranches::IsElementwise(LLVMValueRef call) const {
   return called != nullptr && elementwise_.contains(llvm_.get_intrinsic_id(called));
 }
 
-int UniformBranches::SourceOfAll(LLVMValueRef shuffle) const {
-  if (!Is(shuffle, kShuffleVector)) return -1;
-  const int source = llvm_.get_mask_value(shuffle, 0);
-  for (unsigned i = 1; i < llvm_.get_num_mask_elements(shuffle); ++i) {
-    if (llvm_.get_mask_value(shuffle, i) != source) return -1;
-  }
-  return source;
+bool UniformBranches::HasOneSource(LLVMValueRef value) const {
+  return Is(value, kShuffleVector) && SourceOfAll(llvm_, value) >= 0;
 }
 
 // icmp eq or ne (bitcast vector to one integer), 0
@@ -292,7 +286,7 @@ void UniformBranches::AskOne(LLVMValueRef instruction) {
       return;
     }
     case kShuffleVector: {
-      const int source = SourceOfAll(instruction);
+      const int source = SourceOfAll(llvm_, instruction);
       if (source < 0) return;
       LLVMValueRef first = llvm_.get_operand(instruction, 0);
       const bool is_first = source < static_cast<int>(llvm_.get_vector_size(llvm_.type_of(first)));
@@ -348,7 +342,7 @@ bool UniformBranches::HasScalar(LLVMValueRef value) const {
   if (llvm_.is_instruction(value) == nullptr || !IsIntegerVector(llvm_.type_of(value))) {
     return false;
   }
-  if (SourceOfAll(value) >= 0) return true;
+  if (HasOneSource(value)) return true;
   const int opcode = llvm_.get_opcode(value);
   return IsByElement(value) && opcode != kFCmp && opcode != kBitCast &&
          (opcode < kTrunc || opcode > kBitCast || opcode == kSExt || opcode == kZExt);
@@ -374,7 +368,7 @@ LLVMValueRef UniformBranches::NewScalar(LLVMValueRef instruction) {
   if (opcode == kShuffleVector) {
     LLVMValueRef first = llvm_.get_operand(instruction, 0);
     const auto lanes = static_cast<int>(llvm_.get_vector_size(llvm_.type_of(first)));
-    const int source = SourceOfAll(instruction);
+    const int source = SourceOfAll(llvm_, instruction);
     LLVMValueRef vector = llvm_.get_operand(instruction, source < lanes ? 0 : 1);
     const int lane = source % lanes;
     if (!IsVarying(vector)) return ScalarOf(vector);

@@ -39,8 +39,8 @@ class UniformBranches {
   // Whether elements of an instruction's result are of those of its operands at the same place.
   bool IsByElement(LLVMValueRef instruction) const;
   bool IsElementwise(LLVMValueRef call) const;
-  // The lane that all of them take theirs from, or less than 0.
-  int SourceOfAll(LLVMValueRef shuffle) const;
+  // Whether it is a shuffle of which all lanes take theirs from one.
+  bool HasOneSource(LLVMValueRef value) const;
 
   // Of a comparison that says whether any bit of a vector is set: that vector. Else null.
   LLVMValueRef AnyOf(LLVMValueRef comparison) const;

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "tests/base/driver_llvm.h"
 

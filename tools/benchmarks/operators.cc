@@ -42,8 +42,9 @@ class Yardstick {
       auto runner = std::make_unique<GraphRunner>(ml, context, candidate.draw);
       int count = runner->CountFor(kSampleSeconds);
       std::vector<double> seconds;
-      for (size_t i = 0; i < kRoundsMin; ++i)
+      for (size_t i = 0; i < kRoundsMin; ++i) {
         seconds.push_back(runner->SecondsPerWarmDispatch(count));
+      }
       double median = Summarize(seconds).median;
       if (copy_ != nullptr && median >= best_seconds) continue;
       best_seconds = median;
