@@ -267,6 +267,25 @@ TEST(UniformBranches, DivisionsOfWhatAllLanesHave_AreOne) {
              [&](bool, uint32_t, uint32_t sum, uint32_t) { return sum + expect_with(sum); });
 }
 
+TEST(UniformBranches, LanesThatChangePlaces_HaveStillEachAnother) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  std::string places = "<i32 1";
+  for (uint32_t i = 1; i < kLanes; ++i) places += ", i32 " + std::to_string((i + 1) % kLanes);
+  const std::string text = Function(R"(
+  %next = shufflevector <16 x i32> %sums, <16 x i32> undef, <16 x i32> )" +
+                                    places + R"(>
+  %sum = udiv <16 x i32> )" + Splat("10000") +
+                                    R"(, %next
+  store <16 x i32> %sum, <16 x i32>* %sums_at
+  ret void)");
+  EXPECT_EQ(Count(llvm.Optimize(text, kPasses), "udiv <16"), 1);
+  // Sums are 100, and one more from lane to lane.
+  ExpectSums(llvm, text, [](bool, uint32_t, uint32_t sum, uint32_t) {
+    return 10000 / (100 + (sum - 100 + 1) % kLanes);
+  });
+}
+
 // A mask that is empty where the condition holds, of lanes that are taken from there.
 TEST(UniformBranches, LanesWhereAConditionDoesNotHold_AreThoseThatEntered) {
   const DriverLlvm llvm;
