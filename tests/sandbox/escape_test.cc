@@ -279,7 +279,7 @@ const Attempt kAttempts[] = {
 Status EnterSandbox() { return Confine({.profile = DefaultSandboxProfile()}); }
 
 [[noreturn]] void RunAttempt(std::string_view phase, std::string_view name) {
-  if (!EnterSandbox().ok()) ReportBroken(10);
+  if (phase != "free" && !EnterSandbox().ok()) ReportBroken(10);
   if (phase == "locked" && !LockDown(DefaultSandboxProfile()).ok()) ReportBroken(11);
   for (const Attempt& attempt : kAttempts) {
     if (attempt.name == name) Report(attempt.run());
@@ -547,7 +547,7 @@ bool CannotOpen(const char* path, int flags, int error) {
 [[noreturn]] void RunInmateMain(const std::vector<std::string>& arguments) {
   const std::string& mode = arguments[0];
   std::string value = arguments.size() > 1 ? arguments[1] : "";
-  if (mode == "locked" || mode == "confined") RunAttempt(mode, value);
+  if (mode == "locked" || mode == "confined" || mode == "free") RunAttempt(mode, value);
   if (mode == "duty") RunDuty(value);
   if (mode == "older-thread") BreakOutOnOlderThread();
   if (mode == "state") CheckStateAfterConfine();
@@ -566,7 +566,14 @@ bool CannotOpen(const char* path, int flags, int error) {
 class Escape : public testing::TestWithParam<Attempt> {};
 
 TEST_P(Escape, AfterLockDown_IsRefused) {
-  Outcome outcome = RunInmate({"locked", std::string(GetParam().name)});
+  const std::string name(GetParam().name);
+  Outcome outcome = RunInmate({"locked", name});
+  // A kernel without a table of its own for such calls refuses them to everybody.
+  constexpr Outcome kNoSuchTable{Outcome::kKilled, SIGSEGV};
+  if (outcome == kNoSuchTable && name == "i386_table") {
+    EXPECT_EQ(RunInmate({"free", name}), kNoSuchTable);
+    return;
+  }
   EXPECT_TRUE(outcome.refused()) << outcome;
 }
 
