@@ -10,11 +10,14 @@
 // before it; so nobody spins for a while after that. Other conditions, the client's among them, do
 // not spin.
 //
-// For the scheduler a thread that spins works like any other. It leaves two threads of the pool on
+// The queue is one thread more than there are processors, but for what it does for the pool while
+// it waits (base/stand_ins.h).
+//
+// For the scheduler a thread that spins works like any other. It leaves two threads of a pool on
 // one processor, for seconds, while the one that waits for both has another to itself; where that
 // one sleeps, the other processor gets one of them soon. So who waits alone, as lavapipe's queue
-// does for the pool, does not spin for long while nobody takes what it lends, and next to not at
-// all where its last wait was long.
+// does for what is left of a kernel call, does not spin for long while nobody takes what it lends,
+// and next to not at all where its last wait was long.
 //
 // A program that links this object has them everywhere, also in the libraries that it loads later:
 // symbols of the program come before those of libraries. As POSIX has them (IEEE Std 1003.1-2017,
@@ -34,6 +37,8 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+
+#include "base/stand_ins.h"
 
 namespace webnnd {
 namespace {
@@ -223,14 +228,24 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
   Condition& condition = Of(waited_for);
   const int old_errno = errno;
   const uint32_t sequence = condition.sequence.load();
-  if (condition.waiting.fetch_add(1) > 0) condition.is_of_many = true;
+  const bool spins = kSpinEverywhere || condition.spins;
+  if (condition.waiting.fetch_add(1) > 0 && !condition.is_of_many.exchange(true) &&
+      condition.spins) {
+    stand_ins::FoundPool(condition.sequence, mutex);
+  }
+  if (condition.spins && deadline == nullptr && condition.is_of_many &&
+      stand_ins::Leave(condition.sequence, mutex)) {
+    // Nothing of the thread's own here, as errno is: it may be another one's.
+    condition.waiting.fetch_sub(1);
+    return Lock(mutex);
+  }
   if (const int failure = pthread_mutex_unlock(mutex); failure != 0) {
     condition.waiting.fetch_sub(1);
     return failure;
   }
-  const int result = kSpinEverywhere || condition.spins
-                         ? SpinAndSleep(condition, sequence, clock, deadline, site)
-                         : Sleep(condition, sequence, clock, deadline);
+  if (condition.spins) stand_ins::StandIn(condition.sequence, sequence, mutex);
+  const int result = spins ? SpinAndSleep(condition, sequence, clock, deadline, site)
+                           : Sleep(condition, sequence, clock, deadline);
   // The last touch: it may be destroyed as soon as nobody waits.
   condition.waiting.fetch_sub(1);
   errno = old_errno;
@@ -241,6 +256,7 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
 int Wake(pthread_cond_t* waited_for, uint32_t count) {
   Condition& condition = Of(waited_for);
   const int old_errno = errno;
+  if (condition.is_of_many) stand_ins::CallPool(condition.sequence);
   condition.sequence.fetch_add(1);
   if (condition.sleeping.load() != 0) Futex(condition, FUTEX_WAKE, count, nullptr);
   errno = old_errno;
@@ -273,7 +289,9 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
 
 // Whoever was woken before may not have left yet.
 int pthread_cond_destroy(pthread_cond_t* condition) {
-  while (webnnd::Of(condition).waiting.load() != 0) sched_yield();
+  webnnd::Condition& destroyed = webnnd::Of(condition);
+  while (destroyed.waiting.load() != 0) sched_yield();
+  if (destroyed.is_of_many) webnnd::stand_ins::ForgetPool(destroyed.sequence);
   return 0;
 }
 
@@ -297,6 +315,13 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 int pthread_cond_signal(pthread_cond_t* condition) { return webnnd::Wake(condition, 1); }
 
 int pthread_cond_broadcast(pthread_cond_t* condition) { return webnnd::Wake(condition, INT_MAX); }
+
+int pthread_join(pthread_t thread, void** result) {
+  static const auto join =
+      reinterpret_cast<int (*)(pthread_t, void**)>(dlsym(RTLD_NEXT, "pthread_join"));
+  if (webnnd::IsLavapipes(__builtin_return_address(0))) webnnd::stand_ins::BringBack();
+  return join(thread, result);
+}
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -1,0 +1,213 @@
+// Who waits for a pool of lavapipe's does a thread's part of its work (base/stand_ins.h).
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/base/fake_pool.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace webnnd {
+namespace {
+
+constexpr int kTasks = 2'000;
+
+// A pool as the driver has it: what it asks of condition variables, the driver's library asks.
+class DriversPool {
+ public:
+  explicit DriversPool(int threads, FakePool::Hooks hooks = {}) {
+    static void* const library = dlopen(WEBNND_FAKE_LAVAPIPE, RTLD_NOW);
+    if (library == nullptr) ADD_FAILURE() << dlerror();
+    make_ = Find<decltype(make_)>(library, "MakePool");
+    run_ = Find<decltype(run_)>(library, "RunInPool");
+    destroy_ = Find<decltype(destroy_)>(library, "DestroyPool");
+    pool_ = make_(threads, hooks);
+  }
+  ~DriversPool() { destroy_(pool_); }
+  DriversPool(const DriversPool&) = delete;
+  DriversPool& operator=(const DriversPool&) = delete;
+
+  void Run(void (*work)(void* data, int i), void* data, int count) {
+    run_(pool_, work, data, count);
+  }
+
+ private:
+  template <typename Function>
+  static Function Find(void* library, const char* name) {
+    return reinterpret_cast<Function>(dlsym(library, name));
+  }
+
+  FakePool* (*make_)(int, FakePool::Hooks);
+  void (*run_)(FakePool*, void (*)(void*, int), void*, int);
+  void (*destroy_)(FakePool*);
+  FakePool* pool_;
+};
+
+// Counts who does what: the thread that waits, or another one.
+struct Counts {
+  pid_t waiter = gettid();
+  std::atomic<int> done{0};
+  std::atomic<int> done_by_waiter{0};
+
+  static void Work(void* data, int) {
+    auto& counts = *static_cast<Counts*>(data);
+    ++counts.done;
+    if (gettid() == counts.waiter) ++counts.done_by_waiter;
+  }
+};
+
+// Of two threads, one leaves its part to who waits, once it is known that somebody does.
+TEST(StandIns, WhoWaitsForAPool_DoesAPart) {
+  DriversPool pool(2);
+  Counts counts;
+  for (int task = 0; task < kTasks; ++task) pool.Run(&Counts::Work, &counts, 2);
+  EXPECT_EQ(counts.done, 2 * kTasks);
+  EXPECT_GT(counts.done_by_waiter, kTasks / 10);
+}
+
+TEST(StandIns, TasksOfAnySize_AreDoneOnce) {
+  for (const int threads : {2, 3, 8}) {
+    DriversPool pool(threads);
+    for (int count = 1; count < 40; ++count) {
+      struct Marks {
+        std::vector<int> of;
+        static void Work(void* data, int i) { ++static_cast<Marks*>(data)->of[i]; }
+      } marks{std::vector<int>(count)};
+      for (int round = 0; round < 10; ++round) pool.Run(&Marks::Work, &marks, count);
+      EXPECT_EQ(marks.of, std::vector<int>(count, 10)) << threads << " threads";
+    }
+  }
+}
+
+// The thread that left is needed, and nobody else, to end it.
+TEST(StandIns, EveryThread_EndsAsItself) {
+  struct Ends {
+    std::atomic<int> begun{0};
+    std::atomic<int> ended{0};
+    static pid_t& Me() {
+      thread_local pid_t me = 0;
+      return me;
+    }
+    static void Begin(void* data) {
+      ++static_cast<Ends*>(data)->begun;
+      Me() = gettid();
+    }
+    static void End(void* data) { static_cast<Ends*>(data)->ended += Me() == gettid(); }
+  };
+  for (int round = 0; round < 200; ++round) {
+    Ends ends;
+    {
+      DriversPool pool(3, {&Ends::Begin, &Ends::End, &ends});
+      Counts counts;
+      for (int task = 0; task < round % 8; ++task) pool.Run(&Counts::Work, &counts, 3);
+      EXPECT_EQ(counts.done, 3 * (round % 8));
+    }
+    ASSERT_EQ(ends.begun, 3);
+    ASSERT_EQ(ends.ended, 3) << "round " << round;
+  }
+}
+
+TEST(StandIns, SeveralWaiters_GetAllTheirWorkDone) {
+  DriversPool pool(2);
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 4; ++i) {
+    waiters.emplace_back([&] {
+      Counts counts;
+      for (int task = 0; task < kTasks / 4; ++task) pool.Run(&Counts::Work, &counts, 3);
+      EXPECT_EQ(counts.done, 3 * (kTasks / 4));
+    });
+  }
+  for (std::thread& waiter : waiters) waiter.join();
+}
+
+// More than there is room for: those that are left over wait as any.
+TEST(StandIns, ManyPools_Work) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<DriversPool>> pools;
+    for (int i = 0; i < 20; ++i) pools.push_back(std::make_unique<DriversPool>(2));
+    Counts counts;
+    for (int task = 0; task < 50; ++task) {
+      for (auto& pool : pools) pool->Run(&Counts::Work, &counts, 2);
+    }
+    EXPECT_EQ(counts.done, 50 * 20 * 2);
+    EXPECT_GT(counts.done_by_waiter, 0);
+  }
+}
+
+// Those that are gone take nobody's room, wherever the next one lies.
+TEST(StandIns, EachOfManyPoolsInTurn_HasAStandIn) {
+  std::vector<std::unique_ptr<char[]>> old_places;
+  for (int round = 0; round < 20; ++round) {
+    Counts counts;
+    {
+      DriversPool pool(2);
+      for (int task = 0; task < kTasks; ++task) pool.Run(&Counts::Work, &counts, 2);
+    }
+    EXPECT_GT(counts.done_by_waiter, 0) << "round " << round;
+    for (int i = 0; i < 4; ++i) {
+      old_places.push_back(std::make_unique<char[]>(sizeof(FakePool)));
+    }
+  }
+}
+
+TEST(StandIns, APoolOfOneThread_DoesItsWorkItself) {
+  DriversPool pool(1);
+  Counts counts;
+  for (int task = 0; task < 100; ++task) pool.Run(&Counts::Work, &counts, 2);
+  EXPECT_EQ(counts.done, 200);
+  EXPECT_EQ(counts.done_by_waiter, 0);
+}
+
+// Only lavapipe's is known to go by what is asked of it.
+TEST(StandIns, APoolThatIsNotLavapipes_DoesItsWorkItself) {
+  FakePool pool(2, {});
+  Counts counts;
+  for (int task = 0; task < kTasks; ++task) pool.Run(&Counts::Work, &counts, 2);
+  EXPECT_EQ(counts.done, 2 * kTasks);
+  EXPECT_EQ(counts.done_by_waiter, 0);
+}
+
+// What a wait leaves as it was.
+TEST(StandIns, ErrnoOfTheWaiter_StaysItsOwn) {
+  DriversPool pool(2);
+  for (int task = 0; task < 200; ++task) {
+    errno = E2BIG;
+    pool.Run([](void*, int) { errno = EDOM; }, nullptr, 2);
+    ASSERT_EQ(errno, E2BIG);
+  }
+}
+
+#if defined(__x86_64__)
+// How a thread of the pool treats subnormal numbers goes with its work, and not beyond.
+TEST(StandIns, FloatingPointControl_IsThePoolsForItsWork) {
+  struct Modes {
+    std::atomic<int> flushing{0};
+    std::atomic<int> not_flushing{0};
+    static void Begin(void*) { _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON); }
+    static void Work(void* data, int) {
+      auto& modes = *static_cast<Modes*>(data);
+      ++(_MM_GET_FLUSH_ZERO_MODE() == _MM_FLUSH_ZERO_ON ? modes.flushing : modes.not_flushing);
+    }
+  } modes;
+  DriversPool pool(2, {&Modes::Begin, nullptr, nullptr});
+  for (int task = 0; task < kTasks; ++task) {
+    pool.Run(&Modes::Work, &modes, 2);
+    ASSERT_NE(_MM_GET_FLUSH_ZERO_MODE(), _MM_FLUSH_ZERO_ON);
+  }
+  EXPECT_EQ(modes.flushing, 2 * kTasks);
+  EXPECT_EQ(modes.not_flushing, 0);
+}
+#endif
+
+}  // namespace
+}  // namespace webnnd
