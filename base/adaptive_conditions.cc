@@ -64,7 +64,8 @@ struct Condition {
   bool monotonic;
   bool shared;                   // Between processes.
   bool spins;                    // It is lavapipe's.
-  std::atomic<bool> is_of_many;  // Several threads have waited for it at once: the pool.
+  std::atomic<bool> is_of_many;  // Several threads have waited for it at once: a pool.
+  std::atomic<bool> wakes_one;   // Who signals it wants one thread, perhaps a certain one.
 };
 static_assert(sizeof(Condition) <= sizeof(pthread_cond_t));
 static_assert(alignof(Condition) <= alignof(pthread_cond_t));
@@ -94,15 +95,19 @@ constexpr bool kSpinEverywhere = true;
 constexpr bool kSpinEverywhere = false;
 #endif
 
-// Whether an instruction is one of the driver.
+bool FindLavapipe(const void* instruction, dl_find_object& found) {
+  return _dl_find_object(const_cast<void*>(instruction), &found) == 0 &&
+         std::strstr(found.dlfo_link_map->l_name, "/libvulkan_lvp.") != nullptr;
+}
+
+// Whether an instruction is one of the driver, or lies where it once was.
 bool IsLavapipes(const void* instruction) {
   static std::atomic<uintptr_t> begin{0};
   static std::atomic<uintptr_t> bytes{0};
   const auto address = reinterpret_cast<uintptr_t>(instruction);
   if (address - begin.load() < bytes.load()) return true;
   dl_find_object found;
-  if (_dl_find_object(const_cast<void*>(instruction), &found) != 0) return false;
-  if (std::strstr(found.dlfo_link_map->l_name, "/libvulkan_lvp.") == nullptr) return false;
+  if (!FindLavapipe(instruction, found)) return false;
   begin = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
   bytes = reinterpret_cast<uintptr_t>(found.dlfo_map_end) - begin;
   return true;
@@ -231,10 +236,12 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
   const bool spins = kSpinEverywhere || condition.spins;
   if (condition.waiting.fetch_add(1) > 0 && !condition.is_of_many.exchange(true) &&
       condition.spins) {
-    stand_ins::FoundPool(condition.sequence, mutex);
+    dl_find_object found;
+    if (FindLavapipe(site, found)) stand_ins::FoundPool(condition.sequence, mutex);
+    if (condition.wakes_one) stand_ins::ClosePool(condition.sequence);
   }
-  if (condition.spins && deadline == nullptr && condition.is_of_many &&
-      stand_ins::Leave(condition.sequence, mutex)) {
+  const bool may_stand_in = condition.spins && deadline == nullptr;
+  if (may_stand_in && condition.is_of_many && stand_ins::Leave(condition.sequence, mutex)) {
     // Nothing of the thread's own here, as errno is: it may be another one's.
     condition.waiting.fetch_sub(1);
     return Lock(mutex);
@@ -243,7 +250,7 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
     condition.waiting.fetch_sub(1);
     return failure;
   }
-  if (condition.spins) stand_ins::StandIn(condition.sequence, sequence, mutex);
+  if (may_stand_in) stand_ins::StandIn(condition.sequence, sequence, mutex);
   const int result = spins ? SpinAndSleep(condition, sequence, clock, deadline, site)
                            : Sleep(condition, sequence, clock, deadline);
   // The last touch: it may be destroyed as soon as nobody waits.
@@ -281,6 +288,7 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t* attri
   made.sleeping = 0;
   made.waiting = 0;
   made.is_of_many = false;
+  made.wakes_one = false;
   made.monotonic = clock == CLOCK_MONOTONIC;
   made.shared = shared == PTHREAD_PROCESS_SHARED;
   made.spins = webnnd::IsLavapipes(__builtin_return_address(0));
@@ -312,10 +320,17 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
   return webnnd::Wait(condition, mutex, clock, deadline, __builtin_return_address(0));
 }
 
-int pthread_cond_signal(pthread_cond_t* condition) { return webnnd::Wake(condition, 1); }
+int pthread_cond_signal(pthread_cond_t* condition) {
+  webnnd::Condition& signalled = webnnd::Of(condition);
+  if (signalled.spins && !signalled.wakes_one.exchange(true) && signalled.is_of_many) {
+    webnnd::stand_ins::ClosePool(signalled.sequence);
+  }
+  return webnnd::Wake(condition, 1);
+}
 
 int pthread_cond_broadcast(pthread_cond_t* condition) { return webnnd::Wake(condition, INT_MAX); }
 
+// A thread that somebody stands in for would not end.
 int pthread_join(pthread_t thread, void** result) {
   static const auto join =
       reinterpret_cast<int (*)(pthread_t, void**)>(dlsym(RTLD_NEXT, "pthread_join"));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -18,7 +19,8 @@
 namespace webnnd::stand_ins {
 namespace {
 
-// Of lavapipe's devices in one program; those of further ones wait as ever.
+// At a time, in one program; those of further ones wait as ever. Any condition of lavapipe's for
+// which two threads wait takes one.
 constexpr size_t kPools = 8;
 constexpr size_t kStackBytes = 16 << 10;
 
@@ -42,7 +44,9 @@ struct Pool {
   std::atomic<const Sequence*> work{nullptr};
   std::atomic<pthread_mutex_t*> mutex{nullptr};
   std::atomic<bool> is_waited_for{false};
-  std::atomic<bool> has_work{false};  // Since the thread left, perhaps.
+  std::atomic<bool> is_closed{false};  // Nobody leaves any more.
+  // Since the thread left, perhaps. Another one does what is missed here.
+  std::atomic<bool> has_work{false};
   std::atomic<uint32_t> place{kPresent};
   Context absent;    // Of the thread that left.
   Context stand_in;  // Of who goes on with it.
@@ -100,6 +104,11 @@ void Futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
   syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
 }
 
+void BringBack(Pool& pool) {
+  uint32_t expected = kAbsent;
+  if (pool.place.compare_exchange_strong(expected, kCalled)) Futex(pool.place, FUTEX_WAKE, 1);
+}
+
 void SleepUntilCalled(int index) {
   Pool& pool = pools[index];
   // Before the mutex is unlocked: who says that the thread shall end, and then waits for that,
@@ -107,6 +116,7 @@ void SleepUntilCalled(int index) {
   pthread_mutex_t* mutex = pool.mutex.load();
   pool.place = kAbsent;
   pthread_mutex_unlock(mutex);
+  if (pool.is_closed) BringBack(pool);
   for (uint32_t place = pool.place; place != kCalled; place = pool.place) {
     Futex(pool.place, FUTEX_WAIT, place);
   }
@@ -125,11 +135,19 @@ void FoundPool(const Sequence& work, pthread_mutex_t* mutex) {
   }
 }
 
+void ClosePool(const Sequence& work) {
+  Pool* pool = Find(work);
+  if (pool == nullptr) return;
+  pool->is_closed = true;
+  BringBack(*pool);
+}
+
 void ForgetPool(const Sequence& work) {
   Pool* pool = Find(work);
   if (pool == nullptr) return;
   pool->mutex = nullptr;
   pool->is_waited_for = false;
+  pool->is_closed = false;
   pool->work = nullptr;
 }
 
@@ -141,13 +159,14 @@ bool Leave(const Sequence& work, pthread_mutex_t* mutex) {
   Pool* pool = Find(work);
   if (pool == nullptr || pool->mutex.load() != mutex) return false;
   if (stands_in_for != nullptr) {
-    if (stands_in_for != pool) return false;
+    if (stands_in_for != pool) return false;  // One at a time.
     pool->has_work = false;
     pthread_mutex_unlock(mutex);
     Switch(pool->absent, [pool] { GoOn(pool->stand_in); });
   } else {
     uint32_t expected = kPresent;
-    if (!pool->is_waited_for.load() || !pool->place.compare_exchange_strong(expected, kTaken)) {
+    if (!pool->is_waited_for.load() || pool->is_closed.load() ||
+        !pool->place.compare_exchange_strong(expected, kTaken)) {
       return false;
     }
     pool->has_work = false;
@@ -157,7 +176,10 @@ bool Leave(const Sequence& work, pthread_mutex_t* mutex) {
     pool->sleeper.uc_link = nullptr;
     makecontext(&pool->sleeper, reinterpret_cast<void (*)()>(SleepUntilCalled), 1,
                 static_cast<int>(pool - pools));
-    Switch(pool->absent, [pool] { setcontext(&pool->sleeper); });
+    Switch(pool->absent, [pool] {
+      setcontext(&pool->sleeper);
+      abort();  // It does not come back.
+    });
   }
   if (pool->place.load() == kCalled) pool->place = kPresent;
   return true;
@@ -168,21 +190,19 @@ void StandIn(const Sequence& awaited, uint32_t sequence, pthread_mutex_t* mutex)
   if (pool == nullptr || pool->work.load() == &awaited) return;
   pool->is_waited_for = true;
   if (stands_in_for != nullptr) return;
-  while (awaited.load() == sequence && pool->has_work.load()) {
+  while (awaited.load() == sequence && pool->has_work.load() && !pool->is_closed.load()) {
     uint32_t expected = kAbsent;
     if (!pool->place.compare_exchange_strong(expected, kTaken)) return;
     stands_in_for = pool;
     Switch(pool->stand_in, [pool] { GoOn(pool->absent); });
     stands_in_for = nullptr;
     pool->place = kAbsent;
+    if (pool->is_closed) BringBack(*pool);
   }
 }
 
 void BringBack() {
-  for (Pool& pool : pools) {
-    uint32_t expected = kAbsent;
-    if (pool.place.compare_exchange_strong(expected, kCalled)) Futex(pool.place, FUTEX_WAKE, 1);
-  }
+  for (Pool& pool : pools) BringBack(pool);
 }
 
 }  // namespace webnnd::stand_ins

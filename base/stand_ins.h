@@ -8,10 +8,13 @@
 // notices nothing: its code runs as before, on another thread of the kernel.
 //
 // A pool is known by what it does: several threads wait for one condition at once, that for work,
-// and another one waits for another condition with the same mutex, that for what they do.
+// and another one waits for another condition with the same mutex, that for what they do. Work is
+// for any of them, so that the condition is only ever broadcast: who signals it may mean to give
+// each thread a task, as Mesa does when it waits for those that write its cache.
 //
 // The other threads of a pool wait as ever, and any of them does the work that nobody stands in
-// for. Only who waits for a thread to end needs that very thread: it is brought back before.
+// for. Only who waits for a thread to end needs that very thread: it is brought back before. Nobody
+// ends a pool while somebody waits for what it does.
 #ifndef WEBNND_BASE_STAND_INS_H_
 #define WEBNND_BASE_STAND_INS_H_
 
@@ -28,10 +31,13 @@ using Sequence = std::atomic<uint32_t>;
 // Several threads wait for `work` at once. `mutex` is locked.
 void FoundPool(const Sequence& work, pthread_mutex_t* mutex);
 
+// `work` was signalled: not a pool's. What has left is brought back.
+void ClosePool(const Sequence& work);
+
 // `work` is no more; nobody waits for it.
 void ForgetPool(const Sequence& work);
 
-// `work` was signalled.
+// Somebody waits for `work` to be done, perhaps: it was broadcast.
 void CallPool(const Sequence& work);
 
 // For who is about to wait for `work`, with `mutex` locked. Whether the wait is over: somebody

@@ -21,4 +21,6 @@ EXPORTED void RunInPool(webnnd::FakePool* pool, void (*work)(void* data, int i),
   pool->Run(work, data, count);
 }
 
+EXPORTED void SignalPool(webnnd::FakePool* pool) { pool->Signal(); }
+
 EXPORTED void DestroyPool(webnnd::FakePool* pool) { delete pool; }

@@ -49,6 +49,13 @@ class FakePool {
     pthread_cond_destroy(&task.finish);
   }
 
+  // Wakes one thread, for nothing.
+  void Signal() {
+    pthread_mutex_lock(&mutex_);
+    pthread_cond_signal(&new_work_);
+    pthread_mutex_unlock(&mutex_);
+  }
+
  private:
   struct Task {
     void (*work)(void* data, int i);
