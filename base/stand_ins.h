@@ -25,19 +25,19 @@
 
 namespace webnnd::stand_ins {
 
-// Of the signals to a condition, which it stands for here.
+// Counts the signals to a condition, and stands for it here.
 using Sequence = std::atomic<uint32_t>;
 
 // Several threads wait for `work` at once. `mutex` is locked.
 void FoundPool(const Sequence& work, pthread_mutex_t* mutex);
 
-// `work` was signalled: not a pool's. What has left is brought back.
+// `work` was signalled to one thread: nobody leaves any more, and who has left is brought back.
 void ClosePool(const Sequence& work);
 
 // `work` is no more; nobody waits for it.
 void ForgetPool(const Sequence& work);
 
-// Somebody waits for `work` to be done, perhaps: it was broadcast.
+// There may be work: `work` was signalled, in whatever way.
 void CallPool(const Sequence& work);
 
 // For who is about to wait for `work`, with `mutex` locked. Whether the wait is over: somebody
@@ -49,7 +49,8 @@ bool Leave(const Sequence& work, pthread_mutex_t* mutex);
 // does a thread's part of the work of the pool that waits with the same mutex, if there is one.
 void StandIn(const Sequence& awaited, uint32_t sequence, pthread_mutex_t* mutex);
 
-// Has all threads that left go on by themselves, as after a wait that ended for no reason.
+// Has all threads that left, and for which nobody stands in just now, go on by themselves, as after
+// a wait that ended for no reason.
 void BringBack();
 
 }  // namespace webnnd::stand_ins

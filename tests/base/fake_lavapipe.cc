@@ -17,8 +17,8 @@ EXPORTED webnnd::FakePool* MakePool(int threads, webnnd::FakePool::Hooks hooks) 
 }
 
 EXPORTED void RunInPool(webnnd::FakePool* pool, void (*work)(void* data, int i), void* data,
-                        int count) {
-  pool->Run(work, data, count);
+                        int count, const timespec* deadline) {
+  pool->Run(work, data, count, deadline);
 }
 
 EXPORTED void SignalPool(webnnd::FakePool* pool) { pool->Signal(); }

@@ -4,6 +4,7 @@
 #define WEBNND_TESTS_BASE_FAKE_POOL_H_
 
 #include <pthread.h>
+#include <time.h>
 
 #include <deque>
 #include <vector>
@@ -35,8 +36,10 @@ class FakePool {
   FakePool(const FakePool&) = delete;
   FakePool& operator=(const FakePool&) = delete;
 
-  // Has the pool do work(data, 0) to work(data, count - 1), and waits for all of it.
-  void Run(void (*work)(void* data, int i), void* data, int count) {
+  // Has the pool do work(data, 0) to work(data, count - 1), and waits for all of it, until
+  // `deadline` if there is one (and then longer, all the same).
+  void Run(void (*work)(void* data, int i), void* data, int count,
+           const timespec* deadline = nullptr) {
     Task task{.work = work, .data = data, .count = count};
     pthread_cond_init(&task.finish, nullptr);
     pthread_mutex_lock(&mutex_);
@@ -44,7 +47,13 @@ class FakePool {
     pthread_cond_broadcast(&new_work_);
     pthread_mutex_unlock(&mutex_);
     pthread_mutex_lock(&mutex_);
-    while (task.finished < task.count) pthread_cond_wait(&task.finish, &mutex_);
+    while (task.finished < task.count) {
+      if (deadline == nullptr) {
+        pthread_cond_wait(&task.finish, &mutex_);
+      } else {
+        pthread_cond_timedwait(&task.finish, &mutex_, deadline);
+      }
+    }
     pthread_mutex_unlock(&mutex_);
     pthread_cond_destroy(&task.finish);
   }
