@@ -216,7 +216,7 @@ constexpr uint32_t kSquare = 4;
 // nearer on the other one. Processors see both coming.
 void AppendSquares(const TransposedBlocks& blocks, std::vector<StridedDimension>& order) {
   // Rows of the source lie far apart: of so few squares of them processors see all coming.
-  constexpr uint32_t kPartMax = 4;
+  constexpr uint32_t kPartMax = 32;
   auto times = [](const StridedDimension& dimension, uint32_t count) {
     return std::array<uint32_t, 4>{dimension.strides[0] * count, dimension.strides[1] * count};
   };
