@@ -40,6 +40,46 @@ uvec2 ElementOfSource(Source source, uint e, uint k) {
   return OPERAND_ELEMENT(1, kType, kAccess, source.quad, k, offset);
 }
 
+// First quad of a row in the source and in the result.
+uvec2 QuadsOfRow(uint row) {
+  const uvec2 offsets = StridedOffsets(row, 3u, P(1)).xy;
+  return uvec2((offsets.x + P(2)) >> Log2PerQuad(kType), P(3) + offsets.y);
+}
+
+// On llvmpipe what neighbours load and store as quads is shuffled on the way, and words are not.
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+
+bool CanCopyRowsByWords() { return kSubgroupSize != 0u && gl_WorkGroupSize.x == kSubgroupSize; }
+
+// A stretch of a row at a time, all of whose loads stand before its stores.
+#define COPY_STRETCHES(vectors)                                                                          \
+  for (; i + (vectors) * kSubgroupSize <= count; i += (vectors) * kSubgroupSize) {                       \
+    const uint from = UNIFORM(source + i) + lane;                                                        \
+    const uint to = UNIFORM(result + i) + lane;                                                          \
+    uint words[vectors];                                                                                 \
+    [[unroll]] for (uint k = 0u; k < (vectors); ++k) words[k] = LOAD_WORD(1, from + k * kSubgroupSize);  \
+    [[unroll]] for (uint k = 0u; k < (vectors); ++k) STORE_WORD(2, to + k * kSubgroupSize, words[k]);    \
+  }
+
+void CopyWords(uint source, uint result, uint count) {
+  const uint lane = gl_SubgroupInvocationID;
+  uint i = UNKNOWN_ZERO;
+  COPY_STRETCHES(8u)
+  COPY_STRETCHES(1u)
+  if (i + lane < count) STORE_WORD(2, UNIFORM(result + i) + lane, LOAD_WORD(1, UNIFORM(source + i) + lane));
+}
+
+void CopyRowsByWords() {
+#define COPY_ROW(source, result) CopyWords(4u * (source), 4u * (result), 4u * P(4));
+  PLACED_UNITS_LOOP(P(5), QuadsOfRow, COPY_ROW)
+#undef COPY_ROW
+}
+#else
+bool CanCopyRowsByWords() { return false; }
+void CopyRowsByWords() {}
+#endif
+
 // Dividing costs as much as copying.
 void CopyRows() {
   uint length = P(4);
@@ -47,10 +87,8 @@ void CopyRows() {
   uint stretch = (rows + gl_NumWorkGroups.x - 1u) / gl_NumWorkGroups.x;
   uint end = min((gl_WorkGroupID.x + 1u) * stretch, rows);
   for (uint row = gl_WorkGroupID.x * stretch; row < end; ++row) {
-    uvec2 offsets = StridedOffsets(row, 3u, P(1)).xy;
-    uint source = (offsets.x + P(2)) >> Log2PerQuad(kType);
-    uint result = P(3) + offsets.y;
-#define COPY(i) STORE_QUAD(2, result + (i), LOAD_QUAD(1, source + (i)))
+    const uvec2 quads = QuadsOfRow(row);
+#define COPY(i) STORE_QUAD(2, quads.y + (i), LOAD_QUAD(1, quads.x + (i)))
     FOURS_LOOP(gl_LocalInvocationID.x, length, gl_WorkGroupSize.x, COPY)
 #undef COPY
   }
@@ -58,7 +96,11 @@ void CopyRows() {
 
 void main() {
   if (kByRows != 0u) {
-    CopyRows();
+    if (CanCopyRowsByWords()) {
+      CopyRowsByWords();
+    } else {
+      CopyRows();
+    }
     return;
   }
   uint count = P(0);

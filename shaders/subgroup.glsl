@@ -23,6 +23,23 @@ layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConsta
 // are known to follow each other.
 #define UNIFORM(x) subgroupShuffle(x, 0u)
 
+// BODY(a, b) for each of a workgroup's share of `count` units, such as rows, where that is one subgroup: a and
+// b are what PLACES(unit) gives. Finding it takes as long as copying a unit: each invocation finds one of the
+// next units', and they pass them on.
+#define PLACED_UNITS_LOOP(count, PLACES, BODY)                                                              \
+  {                                                                                                         \
+    const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, count);                                       \
+    for (uint first_ = StartOfWorkgroup(gl_WorkGroupID.x, count); first_ < end_; first_ += kSubgroupSize) { \
+      uvec2 places_ = PLACES(min(first_ + gl_SubgroupInvocationID, end_ - 1u));                             \
+      for (uint left_ = min(end_ - first_, kSubgroupSize); left_ > 0u; --left_) {                           \
+        const uint a_ = UNIFORM(places_.x);                                                                 \
+        const uint b_ = UNIFORM(places_.y);                                                                 \
+        places_ = subgroupShuffle(places_, (gl_SubgroupInvocationID + 1u) % kSubgroupSize);                 \
+        BODY(a_, b_)                                                                                        \
+      }                                                                                                     \
+    }                                                                                                       \
+  }
+
 float SumOverSubgroup(float value) {
   for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) value += subgroupShuffleXor(value, step);
   return value;

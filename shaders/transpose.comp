@@ -93,27 +93,20 @@ void TransposeSquareOfHalves(uint from, uint to, uint source_step, uint result_s
   }
 }
 
-// Finding a place takes as long as a square: each invocation finds one of the next sixteen, and they pass
-// them on.
+uvec2 OffsetsOfSquare(uint square) { return OffsetsOfBlock(16u * square); }
+
 void TransposeSquares(uint squares, uint source_step, uint result_step) {
   const uint high = gl_SubgroupInvocationID >> 2;
   const uint low = gl_SubgroupInvocationID & 3u;
   const BlockOfSquare block = BlockOfSquare(high, low, 4u * low + high);
-  const uint next = (gl_SubgroupInvocationID + 1u) & 15u;
-  const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, squares);
-  for (uint first = StartOfWorkgroup(gl_WorkGroupID.x, squares); first < end; first += 16u) {
-    uvec2 places = OffsetsOfBlock(16u * min(first + gl_SubgroupInvocationID, end - 1u));
-    for (uint left = min(end - first, 16u); left > 0u; --left) {
-      const uint from = UNIFORM(places.x);
-      const uint to = UNIFORM(places.y);
-      places = subgroupShuffle(places, next);
-      if (kHalves != 0u) {
-        TransposeSquareOfHalves(from, to, source_step, result_step, block);
-      } else {
-        TransposeSquareOfWords(from, to, source_step, result_step, block);
-      }
-    }
+#define TRANSPOSE(from, to)                                              \
+  if (kHalves != 0u) {                                                   \
+    TransposeSquareOfHalves(from, to, source_step, result_step, block);  \
+  } else {                                                               \
+    TransposeSquareOfWords(from, to, source_step, result_step, block);   \
   }
+  PLACED_UNITS_LOOP(squares, OffsetsOfSquare, TRANSPOSE)
+#undef TRANSPOSE
 }
 #else
 bool GoesBySquares() { return false; }

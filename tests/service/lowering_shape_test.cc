@@ -231,7 +231,9 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{3, 5, 7}, std::nullopt},
       {{2, 3, 4, 5}, {{0, 2, 1, 3}}},
       {{2, 3, 4, 8}, {{0, 2, 1, 3}}},
-      {{2, 9, 5, 128}, {{0, 2, 1, 3}}},  // Rows long and many enough for a workgroup each.
+      {{2, 9, 5, 128}, {{0, 2, 1, 3}}},  // Rows long and many enough for a workgroup each,
+      {{2, 9, 5, 204}, {{0, 2, 1, 3}}},  // that are not whole vectors,
+      {{2, 9, 5, 68}, {{0, 2, 1, 3}}},   // nor many of them.
       {{8, 12}, std::nullopt},
       {{32, 4}, std::nullopt},
       {{3, 16, 8}, {{0, 2, 1}}},
@@ -245,7 +247,7 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{2, 1152, 136}, {{0, 2, 1}}},        // Several tiles each way, of several matrices.
       {{2, 2, 1152, 136}, {{1, 3, 0, 2}}},  // With more dimensions than kernels unroll.
       {{2, 64, 1056}, {{0, 2, 1}}},         // Squares of blocks, first along the source,
-      {{2, 2048, 96}, {{0, 2, 1}}},         // and along the result, in two parts;
+      {{2, 2048, 96}, {{0, 2, 1}}},         // and along the result, in parts;
       {{2, 2, 2048, 96}, {{1, 3, 0, 2}}},   // with more dimensions than kernels unroll.
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
