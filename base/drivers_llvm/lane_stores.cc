@@ -68,6 +68,13 @@ void LaneStores::Replace(const Loop& loop) {
                         kFollowing);
     llvm_.erase(old_end);
     llvm_.position_at_end(build_.get(), following);
+    LLVMBasicBlockRef all = build_.NewBlock(parent, "all_following");
+    LLVMBasicBlockRef some = build_.NewBlock(parent, "some_following");
+    build_.BranchLikely(build_.AreAll(loop.active), all, some, kFollowing);
+    llvm_.position_at_end(build_.get(), all);
+    StoreTo(address, first, values[0], loop.element_type);
+    LeaveFor(loop);
+    llvm_.position_at_end(build_.get(), some);
     StoreMasked(address, first, values[0], loop.active, loop.element_type);
     LeaveFor(loop);
     llvm_.position_at_end(build_.get(), otherwise);
