@@ -11,9 +11,7 @@
 #if TENSOR_READS == READS_TEXELS
 #include "subgroup.glsl"
 
-bool CanGoByWords(uint type) {
-  return BitsLog2(type) < 6u && kSubgroupSize != 0u && gl_WorkGroupSize.x == kSubgroupSize;
-}
+bool CanGoByWords(uint type) { return BitsLog2(type) < 6u && IsWorkgroupOneSubgroup(); }
 
 // A turn of a loop takes so many words of each invocation.
 const uint kWordsAtOnce = 4u;

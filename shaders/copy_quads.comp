@@ -50,16 +50,20 @@ uvec2 QuadsOfRow(uint row) {
 #if TENSOR_READS == READS_TEXELS
 #include "subgroup.glsl"
 
-bool CanCopyRowsByWords() { return kSubgroupSize != 0u && gl_WorkGroupSize.x == kSubgroupSize; }
+bool CanCopyRowsByWords() { return IsWorkgroupOneSubgroup(); }
 
 // A stretch of a row at a time, all of whose loads stand before its stores.
-#define COPY_STRETCHES(vectors)                                                                          \
-  for (; i + (vectors) * kSubgroupSize <= count; i += (vectors) * kSubgroupSize) {                       \
-    const uint from = UNIFORM(source + i) + lane;                                                        \
-    const uint to = UNIFORM(result + i) + lane;                                                          \
-    uint words[vectors];                                                                                 \
-    [[unroll]] for (uint k = 0u; k < (vectors); ++k) words[k] = LOAD_WORD(1, from + k * kSubgroupSize);  \
-    [[unroll]] for (uint k = 0u; k < (vectors); ++k) STORE_WORD(2, to + k * kSubgroupSize, words[k]);    \
+#define COPY_STRETCHES(vectors)                                                       \
+  for (; i + (vectors) * kSubgroupSize <= count; i += (vectors) * kSubgroupSize) {    \
+    const uint from = UNIFORM(source + i);                                            \
+    const uint to = UNIFORM(result + i);                                              \
+    uint words[vectors];                                                              \
+    [[unroll]] for (uint k = 0u; k < (vectors); ++k) {                                \
+      words[k] = LOAD_WORD(1, from + (k * kSubgroupSize + lane));                     \
+    }                                                                                 \
+    [[unroll]] for (uint k = 0u; k < (vectors); ++k) {                                \
+      STORE_WORD(2, to + (k * kSubgroupSize + lane), words[k]);                       \
+    }                                                                                 \
   }
 
 void CopyWords(uint source, uint result, uint count) {

@@ -5,7 +5,7 @@
 // 1, 0, 0}; the first 0 of the first dimension is the last quad of slot 1 instead. Specialisation
 // constants: 1 data type, 2 mode: MLPaddingMode (0 constant, 1 edge, 2 reflection, 3 symmetric: as
 // reflection, with the edge repeated), 3 rank (0: parameter 1), 4 whether quads lie in rows
-// (strided.glsl), 5 whether they do and workgroups take whole rows, of 32-bit elements.
+// (strided.glsl), 5 whether workgroups take whole rows, of 32-bit elements, which are quads or go by words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -119,6 +119,67 @@ uvec2 ComputeElement(Row row, uint e, uint k) {
   return mix(raw, uvec2(P(2), P(3)), bvec2(is_constant));
 }
 
+// On llvmpipe rows go by words: neighbours load neighbouring ones, wherever a row begins, and each
+// invocation finds the place of one of the next rows.
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+
+bool CanComputeRowsByWords() { return IsWorkgroupOneSubgroup(); }
+
+// In place of the first word of slot 1, for rows that are constant.
+const uint kNowhere = 0x80000000u;
+
+// First word of a row in slot 1 and in the result.
+uvec2 WordsOfRow(uint row) {
+  Walk walk = Walk(row, 0u, true);
+  StepAll(Rank() - 1u, walk);
+  return uvec2(walk.inside ? walk.source : kNowhere, row * P4(2u * Rank() - 1u).x);
+}
+
+// The k-th of this invocation's words from word i of a row on.
+uint WordOfRow(uint source, uint i, uint k) {
+  const uint lane = k * kSubgroupSize + gl_SubgroupInvocationID;
+  if (kMode != 0u) {
+    Walk walk = Walk(0u, source, true);
+    StepTo(Rank() - 1u, i + lane, walk);
+    return LOAD_WORD(1, walk.source);
+  }
+  const bool inside = source != kNowhere;
+  const uint first = i - P4(2u * Rank() - 1u).w;
+  const uint word = LOAD_WORD(1, UNIFORM((inside ? source : 0u) + first) + lane);
+  return inside && first + lane < P4(2u * Rank()).x ? word : P(2);
+}
+
+#define PAD_STRETCHES(vectors)                                                            \
+  for (; i + (vectors) * kSubgroupSize <= count; i += (vectors) * kSubgroupSize) {        \
+    uint words[vectors];                                                                  \
+    [[unroll]] for (uint k = 0u; k < (vectors); ++k) words[k] = WordOfRow(source, i, k);  \
+    const uint to = UNIFORM(result + i);                                                  \
+    [[unroll]] for (uint k = 0u; k < (vectors); ++k) {                                    \
+      STORE_WORD(2, to + (k * kSubgroupSize + gl_SubgroupInvocationID), words[k]);        \
+    }                                                                                     \
+  }
+
+void PadWords(uint source, uint result, uint count) {
+  uint i = UNKNOWN_ZERO;
+  PAD_STRETCHES(8u)
+  PAD_STRETCHES(1u)
+  if (i + gl_SubgroupInvocationID < count) {
+    STORE_WORD(2, UNIFORM(result + i) + gl_SubgroupInvocationID, WordOfRow(source, i, 0u));
+  }
+}
+
+void ComputeRowsByWords() {
+  const uvec4 innermost = P4(2u * Rank() - 1u);
+#define PAD_ROW(source, result) PadWords(source, result, innermost.x);
+  PLACED_UNITS_LOOP(Divide(P(0), innermost.xyz), WordsOfRow, PAD_ROW)
+#undef PAD_ROW
+}
+#else
+bool CanComputeRowsByWords() { return false; }
+void ComputeRowsByWords() {}
+#endif
+
 void ComputeRows() {
   uvec4 innermost = P4(2u * Rank() - 1u);
   uint quads = innermost.x >> 2;
@@ -139,7 +200,9 @@ void ComputeRows() {
 }
 
 void main() {
-  if (kByRows != 0u) {
+  if (kByRows != 0u && CanComputeRowsByWords()) {
+    ComputeRowsByWords();
+  } else if (kByRows != 0u && kInRows != 0u) {
     ComputeRows();
   } else {
     STORE_QUADS(2, kType, P(0), Row, Prepare, ComputeElement);

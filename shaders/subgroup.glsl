@@ -12,6 +12,9 @@ layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConsta
 // runs both sides of an `if` on it, and selects by mask what the two leave.
 #define SUBGROUP_SIZE (kSubgroupSize != 0u ? kSubgroupSize : gl_SubgroupSize)
 
+// Whether a workgroup is one subgroup, as on llvmpipe.
+bool IsWorkgroupOneSubgroup() { return kSubgroupSize != 0u && gl_WorkGroupSize.x == kSubgroupSize; }
+
 // The loop over `count` units of work of which each subgroup of the grid takes one at a time, its
 // neighbours those beside it.
 #define SUBGROUP_STRIDE_LOOP(i, count)                                          \

@@ -60,7 +60,7 @@ void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
 #include "subgroup.glsl"
 
 bool GoesBySquares() {
-  return kInSquares != 0u && kSubgroupSize == 16u && gl_WorkGroupSize.x == kSubgroupSize;
+  return kInSquares != 0u && kSubgroupSize == 16u && IsWorkgroupOneSubgroup();
 }
 
 // Of the square's block that is `high`th along the rows of the source and `low`th along its columns, and

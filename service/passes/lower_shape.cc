@@ -243,13 +243,14 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
   call.specialization.push_back(
       dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0);
   call.specialization.push_back(in_rows);
-  // Rows long and many enough for a workgroup each.
-  const uint32_t row_min = 4 * RowUnitsMin(builder.wide(), 16);
+  // Rows long and many enough for a workgroup each; on llvmpipe they go by words, and may be any.
+  const uint32_t row_min = 4 * RowUnitsMin(builder.wide(), 8);
   constexpr uint64_t kRowsMin = 64;
   const uint32_t row = dimensions.back().result;
   const uint64_t rows = result.element_count() / row;
-  const bool by_rows = in_rows && webidl::BitsPerElement(result.data_type()) == 32 &&
-                       row >= row_min && row <= kInvocationIterationsMax && rows >= kRowsMin;
+  const bool by_rows = (in_rows || !builder.wide()) &&
+                       webidl::BitsPerElement(result.data_type()) == 32 && row >= row_min &&
+                       row <= kInvocationIterationsMax && rows >= kRowsMin;
   call.specialization.push_back(by_rows);
   if (by_rows) {
     call.workgroups = rows;

@@ -508,18 +508,34 @@ TEST(Pad, Constants_SurroundUnalignedRows) {
         }
       }
     }
-    // Rows long and many enough for a workgroup each.
-    HostTensor operand = Pattern(type, {70, 61});
-    Values values = operand.Values();
-    Values padded =
-        RunOne(OperatorKind::kPad, {operand},
-               webidl::PadAttributes{{1, 2}, {3, 5}, webidl::PaddingMode::kConstant, 5.0})
-            .Values();
-    ASSERT_EQ(padded.size(), 74u * 68);
-    for (size_t e = 0; e < padded.size(); ++e) {
-      const size_t y = e / 68, x = e % 68;
-      const bool inside = y >= 1 && y < 71 && x >= 2 && x < 63;
-      ASSERT_EQ(padded[e], inside ? values[(y - 1) * 61 + x - 2] : 5) << e;
+  }
+}
+
+// Rows long and many enough for a workgroup each: quads, and not.
+TEST(Pad, Modes_FillTheBordersOfLongRows) {
+  for (OperandDataType type :
+       {OperandDataType::kFloat32, OperandDataType::kInt32, OperandDataType::kInt64}) {
+    for (const int width : {61, 150}) {
+      HostTensor operand = Pattern(type, {70, static_cast<uint32_t>(width)});
+      Values values = operand.Values();
+      for (auto mode : {webidl::PaddingMode::kConstant, webidl::PaddingMode::kEdge,
+                        webidl::PaddingMode::kReflection, webidl::PaddingMode::kSymmetric}) {
+        Values padded =
+            RunOne(OperatorKind::kPad, {operand}, webidl::PadAttributes{{1, 2}, {3, 5}, mode, 5.0})
+                .Values();
+        const int row = width + 7;
+        ASSERT_EQ(padded.size(), static_cast<size_t>(74 * row));
+        for (int e = 0; e < 74 * row; ++e) {
+          const int y = e / row - 1;
+          const int x = e % row - 2;
+          const bool inside = y >= 0 && y < 70 && x >= 0 && x < width;
+          const int source = PadSource(mode, y, 70) * width + PadSource(mode, x, width);
+          const long double expected = !inside && mode == webidl::PaddingMode::kConstant
+                                           ? 5
+                                           : values[static_cast<size_t>(source)];
+          ASSERT_EQ(padded[static_cast<size_t>(e)], expected) << y << ", " << x;
+        }
+      }
     }
   }
 }
