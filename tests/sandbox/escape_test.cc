@@ -279,6 +279,7 @@ const Attempt kAttempts[] = {
 Status EnterSandbox() { return Confine({.profile = DefaultSandboxProfile()}); }
 
 [[noreturn]] void RunAttempt(std::string_view phase, std::string_view name) {
+  signal(SIGSEGV, SIG_DFL);  // Sanitizers make an end of their own of it.
   if (phase != "free" && !EnterSandbox().ok()) ReportBroken(10);
   if (phase == "locked" && !LockDown(DefaultSandboxProfile()).ok()) ReportBroken(11);
   for (const Attempt& attempt : kAttempts) {
