@@ -46,38 +46,23 @@ uvec2 QuadsOfRow(uint row) {
   return uvec2((offsets.x + P(2)) >> Log2PerQuad(kType), P(3) + offsets.y);
 }
 
-// On llvmpipe what neighbours load and store as quads is shuffled on the way, and words are not.
 #if TENSOR_READS == READS_TEXELS
 #include "subgroup.glsl"
 
 bool CanCopyRowsByWords() { return IsWorkgroupOneSubgroup(); }
-
-// A stretch of a row at a time, all of whose loads stand before its stores.
-#define COPY_STRETCHES(vectors)                                                       \
-  for (; i + (vectors) * kSubgroupSize <= count; i += (vectors) * kSubgroupSize) {    \
-    const uint from = UNIFORM(source + i);                                            \
-    const uint to = UNIFORM(result + i);                                              \
-    uint words[vectors];                                                              \
-    [[unroll]] for (uint k = 0u; k < (vectors); ++k) {                                \
-      words[k] = LOAD_WORD(1, from + (k * kSubgroupSize + lane));                     \
-    }                                                                                 \
-    [[unroll]] for (uint k = 0u; k < (vectors); ++k) {                                \
-      STORE_WORD(2, to + (k * kSubgroupSize + lane), words[k]);                       \
-    }                                                                                 \
-  }
-
-void CopyWords(uint source, uint result, uint count) {
-  const uint lane = gl_SubgroupInvocationID;
-  uint i = UNKNOWN_ZERO;
-  COPY_STRETCHES(8u)
-  COPY_STRETCHES(1u)
-  if (i + lane < count) STORE_WORD(2, UNIFORM(result + i) + lane, LOAD_WORD(1, UNIFORM(source + i) + lane));
-}
-
 void CopyRowsByWords() {
-#define COPY_ROW(source, result) CopyWords(4u * (source), 4u * (result), 4u * P(4));
+#define WORD(i, k) LOAD_WORD(1, UNIFORM(source + (i)) + PlaceInStretch(k))
+#define STORE(i, k, word) STORE_WORD(2, UNIFORM(result + (i)) + PlaceInStretch(k), word)
+#define COPY_ROW(source_quad, result_quad)          \
+  {                                                 \
+    const uint source = 4u * (source_quad);         \
+    const uint result = 4u * (result_quad);         \
+    STRETCHES_LOOP(4u * P(4), WORD, STORE)          \
+  }
   PLACED_UNITS_LOOP(P(5), QuadsOfRow, COPY_ROW)
 #undef COPY_ROW
+#undef STORE
+#undef WORD
 }
 #else
 bool CanCopyRowsByWords() { return false; }

@@ -136,44 +136,34 @@ uvec2 WordsOfRow(uint row) {
   return uvec2(walk.inside ? walk.source : kNowhere, row * P4(2u * Rank() - 1u).x);
 }
 
-// The k-th of this invocation's words from word i of a row on.
+// Word i + PlaceInStretch(k) of a row of the result.
 uint WordOfRow(uint source, uint i, uint k) {
-  const uint lane = k * kSubgroupSize + gl_SubgroupInvocationID;
+  const uint place = PlaceInStretch(k);
   if (kMode != 0u) {
     Walk walk = Walk(0u, source, true);
-    StepTo(Rank() - 1u, i + lane, walk);
+    StepTo(Rank() - 1u, i + place, walk);
     return LOAD_WORD(1, walk.source);
   }
   const bool inside = source != kNowhere;
   const uint first = i - P4(2u * Rank() - 1u).w;
-  const uint word = LOAD_WORD(1, UNIFORM((inside ? source : 0u) + first) + lane);
-  return inside && first + lane < P4(2u * Rank()).x ? word : P(2);
-}
-
-#define PAD_STRETCHES(vectors)                                                            \
-  for (; i + (vectors) * kSubgroupSize <= count; i += (vectors) * kSubgroupSize) {        \
-    uint words[vectors];                                                                  \
-    [[unroll]] for (uint k = 0u; k < (vectors); ++k) words[k] = WordOfRow(source, i, k);  \
-    const uint to = UNIFORM(result + i);                                                  \
-    [[unroll]] for (uint k = 0u; k < (vectors); ++k) {                                    \
-      STORE_WORD(2, to + (k * kSubgroupSize + gl_SubgroupInvocationID), words[k]);        \
-    }                                                                                     \
-  }
-
-void PadWords(uint source, uint result, uint count) {
-  uint i = UNKNOWN_ZERO;
-  PAD_STRETCHES(8u)
-  PAD_STRETCHES(1u)
-  if (i + gl_SubgroupInvocationID < count) {
-    STORE_WORD(2, UNIFORM(result + i) + gl_SubgroupInvocationID, WordOfRow(source, i, 0u));
-  }
+  const uint word = LOAD_WORD(1, UNIFORM((inside ? source : 0u) + first) + place);
+  return inside && first + place < P4(2u * Rank()).x ? word : P(2);
 }
 
 void ComputeRowsByWords() {
   const uvec4 innermost = P4(2u * Rank() - 1u);
-#define PAD_ROW(source, result) PadWords(source, result, innermost.x);
+#define WORD(i, k) WordOfRow(source, i, k)
+#define STORE(i, k, word) STORE_WORD(2, UNIFORM(result + (i)) + PlaceInStretch(k), word)
+#define PAD_ROW(first_source, first_result)     \
+  {                                             \
+    const uint source = first_source;           \
+    const uint result = first_result;           \
+    STRETCHES_LOOP(innermost.x, WORD, STORE)    \
+  }
   PLACED_UNITS_LOOP(Divide(P(0), innermost.xyz), WordsOfRow, PAD_ROW)
 #undef PAD_ROW
+#undef STORE
+#undef WORD
 }
 #else
 bool CanComputeRowsByWords() { return false; }

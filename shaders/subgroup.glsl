@@ -43,6 +43,27 @@ bool IsWorkgroupOneSubgroup() { return kSubgroupSize != 0u && gl_WorkGroupSize.x
     }                                                                                                       \
   }
 
+// The k-th of this invocation's words in a stretch that a subgroup takes, neighbours beside each other.
+uint PlaceInStretch(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
+
+// `count` words of a row by stretches, where a workgroup is one subgroup: WORD(i, k) gives word
+// i + PlaceInStretch(k), which STORE(i, k, word) stores. All of a stretch are loaded before the first is stored.
+// On llvmpipe what neighbours load and store as quads is shuffled on the way, and words are not.
+#define STRETCHES_LOOP(count, WORD, STORE)                                                                  \
+  {                                                                                                         \
+    const uint words_ = (count);                                                                            \
+    uint i_ = UNKNOWN_ZERO;                                                                                 \
+    STRETCHES_OF_VECTORS(8u, WORD, STORE)                                                                   \
+    STRETCHES_OF_VECTORS(1u, WORD, STORE)                                                                   \
+    if (i_ + gl_SubgroupInvocationID < words_) STORE(i_, 0u, WORD(i_, 0u));                                 \
+  }
+#define STRETCHES_OF_VECTORS(vectors, WORD, STORE)                                                          \
+  for (; i_ + (vectors) * kSubgroupSize <= words_; i_ += (vectors) * kSubgroupSize) {                       \
+    uint stretch_[vectors];                                                                                 \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) stretch_[k_] = WORD(i_, k_);                        \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) STORE(i_, k_, stretch_[k_]);                        \
+  }
+
 float SumOverSubgroup(float value) {
   for (uint step = 1u; step < SUBGROUP_SIZE; step *= 2u) value += subgroupShuffleXor(value, step);
   return value;
