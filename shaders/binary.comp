@@ -63,14 +63,15 @@ uvec4 PowersOfQuad(Operands operands) {
     x[k] = values.a;
     y[k] = values.b;
   }
-  vec4 powers = PowOfOrdinary(x, y);
+  bvec4 ordinary;
+  vec4 powers = PowOfOrdinary(x, y, ordinary);
   // A loop, which drivers leave out where no invocation has any; it changes what it computes from, or it
   // would be computed before.
-  while (!(IsOrdinaryPow(x.x, y.x) && IsOrdinaryPow(x.y, y.y) && IsOrdinaryPow(x.z, y.z) &&
-           IsOrdinaryPow(x.w, y.w))) {
+  while (!all(ordinary)) {
     powers = Pow(x, y);
     x = vec4(1.0);
     y = vec4(1.0);
+    ordinary = bvec4(true);
   }
   return floatBitsToUint(powers);
 }
@@ -107,12 +108,11 @@ Operands PrepareWord(uvec2 offsets, uint i) {
 }
 
 #if COMPUTE == COMPUTE_FLOAT
-bool IsOrdinary(Operands operands) {
-  return IsOrdinaryPow(uintBitsToFloat(operands.a.x), uintBitsToFloat(operands.b.x));
-}
-uint ComputeOrdinary(Operands operands) {
+uint ComputeOrdinary(Operands operands, out bool is_ordinary) {
+  bvec4 ordinary;
   const vec4 power = PowOfOrdinary(vec4(uintBitsToFloat(operands.a.x)),
-                                   vec4(uintBitsToFloat(operands.b.x)));
+                                   vec4(uintBitsToFloat(operands.b.x)), ordinary);
+  is_ordinary = ordinary.x;
   return floatBitsToUint(power.x);
 }
 uint ComputeAny(Operands operands) {
@@ -129,8 +129,7 @@ bool GoesByWords() {
 void StoreByWords() {
 #if COMPUTE == COMPUTE_FLOAT
   if (kIsPow) {
-    STORE_MOSTLY_ORDINARY(3, P(0), uvec2, PrepareTurn, Operands, PrepareWord, IsOrdinary, ComputeOrdinary,
-                          ComputeAny)
+    STORE_MOSTLY_ORDINARY(3, P(0), uvec2, PrepareTurn, Operands, PrepareWord, ComputeOrdinary, ComputeAny)
     return;
   }
 #endif

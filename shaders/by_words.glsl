@@ -19,8 +19,6 @@ uint TurnsOf(uint words) {
   return (words + kWordsAtOnce * kSubgroupSize - 1u) / (kWordsAtOnce * kSubgroupSize);
 }
 uint FirstWordOfTurn(uint turn) { return turn * kWordsAtOnce * kSubgroupSize; }
-// Of its words, this invocation's k-th.
-uint WordOfTurn(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
 
 // As STORE_QUADS of tensor.glsl, by turns of words: PREPARE_TURN(word) gives what those from `word` on have
 // in common, a `Turn`, and PREPARE_WORD(turn, i) what the elements of the i-th of them have; COMPUTE_ELEMENT
@@ -34,8 +32,8 @@ uint WordOfTurn(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
       const uint base_ = UNIFORM(FirstWordOfTurn(i_));                                                    \
       const Turn turn_ = PREPARE_TURN(base_);                                                             \
       [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
-        const uint word_ = base_ + WordOfTurn(k_);                                                        \
-        const State state_ = PREPARE_WORD(turn_, WordOfTurn(k_));                                         \
+        const uint word_ = base_ + PlaceInStretch(k_);                                                    \
+        const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                     \
         uvec4 bits_ = uvec4(0u);                                                                          \
         [[unroll]] for (uint j_ = 0u; j_ < 32u >> BitsLog2(type); ++j_) {                                 \
           const uint e_ = (word_ << (5u - BitsLog2(type))) + j_;                                          \
@@ -48,14 +46,14 @@ uint WordOfTurn(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
     }                                                                                                     \
   }
 
-// The same of elements of 32 bits, few of which take more than others: COMPUTE_ORDINARY(state) gives the bits
-// where IS_ORDINARY(state), COMPUTE_ANY those of all. The few are computed once in some turns, in a loop, which
-// drivers leave out where no invocation has any: in the turns themselves it would take their registers. There
-// only invocations that have some know their turn. Nothing is stored to them before, for the result may share
-// an operand's memory.
+// The same of elements of 32 bits, few of which take more than others: COMPUTE_ORDINARY(state, is_ordinary)
+// gives the bits of those that it says are ordinary, COMPUTE_ANY(state) those of all. The few are computed once
+// in some turns, in a loop, which drivers leave out where no invocation has any: in the turns themselves it would
+// take their registers. There only invocations that have some know their turn. Nothing is stored to them before,
+// for the result may share an operand's memory.
 const uint kTurnsTogether = 32u / kWordsAtOnce;
-#define STORE_MOSTLY_ORDINARY(slot, count, Turn, PREPARE_TURN, State, PREPARE_WORD, IS_ORDINARY,          \
-                              COMPUTE_ORDINARY, COMPUTE_ANY)                                              \
+#define STORE_MOSTLY_ORDINARY(slot, count, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ORDINARY,     \
+                              COMPUTE_ANY)                                                                \
   {                                                                                                       \
     const uint words_ = (count);                                                                          \
     const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, TurnsOf(words_));                           \
@@ -67,10 +65,10 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
         const uint base_ = UNIFORM(FirstWordOfTurn(first_ + i_));                                         \
         const Turn turn_ = PREPARE_TURN(base_);                                                           \
         [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                          \
-          const uint word_ = base_ + WordOfTurn(k_);                                                      \
-          const State state_ = PREPARE_WORD(turn_, WordOfTurn(k_));                                       \
-          const bool is_ordinary_ = IS_ORDINARY(state_);                                                  \
-          const uint bits_ = COMPUTE_ORDINARY(state_);                                                    \
+          const uint word_ = base_ + PlaceInStretch(k_);                                                  \
+          const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                   \
+          bool is_ordinary_;                                                                              \
+          const uint bits_ = COMPUTE_ORDINARY(state_, is_ordinary_);                                      \
           const uint other_ = 1u << (i_ * kWordsAtOnce + k_);                                             \
           others_ |= is_ordinary_ ? 0u : other_;                                                          \
           if (word_ < words_ && is_ordinary_) STORE_WORD(slot, word_, bits_);                             \
@@ -81,8 +79,8 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
           const uint base_ = FirstWordOfTurn(first_ + i_);                                                \
           const Turn turn_ = PREPARE_TURN(base_);                                                         \
           [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                        \
-            const uint word_ = base_ + WordOfTurn(k_);                                                    \
-            const uint bits_ = COMPUTE_ANY(PREPARE_WORD(turn_, WordOfTurn(k_)));                          \
+            const uint word_ = base_ + PlaceInStretch(k_);                                                \
+            const uint bits_ = COMPUTE_ANY(PREPARE_WORD(turn_, PlaceInStretch(k_)));                      \
             const bool is_other_ = ((others_ >> (i_ * kWordsAtOnce + k_)) & 1u) != 0u;                    \
             if (word_ < words_ && is_other_) STORE_WORD(slot, word_, bits_);                              \
           }                                                                                               \

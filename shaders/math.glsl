@@ -124,17 +124,17 @@ float LogOnePlus(float x) {
 float UpperOf(float x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 vec4 UpperOf(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 
-// x^y for x that is positive, 0 or infinite, or `is_normal` (a constant): the binary logarithm of x in two floats, of which the
-// upper has 12 bits, because its error is multiplied by y log(x). NaN for NaN in y, and where IEEE
-// 754's pow has 1 for NaN alone. Of four at once: each is a chain of some 50 operations that wait for
-// one another, and processors see no two such chains one behind the other.
-vec4 PowPositive(vec4 x, vec4 y, bool is_normal) {
-  ivec4 exponent;
-  vec4 m;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    m[i] = is_normal ? SplitNormal(x[i], exponent[i]) : SplitExponent(x[i], exponent[i]);
-  }
-  vec4 e = vec4(exponent);
+// Of powers four are computed at once: each is a chain of some 50 operations that wait for one another,
+// and processors see no two such chains one behind the other.
+//
+// y log2(m * 2^e), for m in [sqrt(1/2), sqrt(2)) and an integer e, is product + rest. The logarithm is in
+// two floats, of which the upper has 12 bits, because its error is multiplied by y.
+struct PowExponents {
+  vec4 log_upper;
+  vec4 product;
+  vec4 rest;
+};
+PowExponents ExponentsOfPow(vec4 m, vec4 e, vec4 y) {
   // log2(m) = 2 / ln(2) * atanh(f / (2 + f)), whose first term is in two parts.
   precise vec4 f = m - 1.0;
   vec4 s = f / (2.0 + f);
@@ -156,29 +156,39 @@ vec4 PowPositive(vec4 x, vec4 y, bool is_normal) {
   vec4 upper_y = UpperOf(y);
   precise vec4 lower_y = y - upper_y;
   precise vec4 product = upper_y * log_upper;
-  vec4 product_rest = lower_y * log_upper + y * log_lower;
-  // 2^product by a power of 2 that no float may hold: two factors, with both their biases in the
-  // rounder (see ExpOfNegative).
-  const float kRounder = 12582912.0 + 254.0;
-  precise vec4 shifted = product + kRounder;
-  precise vec4 rounded = shifted - kRounder;
-  precise vec4 fraction = product - rounded;
-  vec4 r = fraction + product_rest;
+  return PowExponents(log_upper, product, lower_y * log_upper + y * log_lower);
+}
+
+// 2^r for |r| <= 0.6.
+vec4 Exp2Reduced(vec4 r) {
   vec4 r_square = r * r;
   vec4 power = 1.534581089e-04 * r_square + (1.340820273e-03 * r + 9.618533905e-03);
   power = power * r_square + (5.550308655e-02 * r + 2.402264652e-01);
-  power = power * r_square + (6.931472136e-01 * r + 1.0);
+  return power * r_square + (6.931472136e-01 * r + 1.0);
+}
+
+// x^y for x that is positive, 0 or infinite. NaN for NaN in y, and where IEEE 754's pow has 1 for NaN
+// alone.
+vec4 PowPositive(vec4 x, vec4 y) {
+  ivec4 exponent;
+  vec4 m;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) m[i] = SplitExponent(x[i], exponent[i]);
+  const PowExponents exponents = ExponentsOfPow(m, vec4(exponent), y);
+  // 2^product by a power of 2 that no float may hold: two factors, with both their biases in the
+  // rounder (see ExpOfNegative).
+  const float kRounder = 12582912.0 + 254.0;
+  precise vec4 shifted = exponents.product + kRounder;
+  precise vec4 rounded = shifted - kRounder;
+  precise vec4 fraction = exponents.product - rounded;
+  vec4 power = Exp2Reduced(fraction + exponents.rest);
   const uvec4 both = floatBitsToUint(shifted);
   const uvec4 half_of_both = both >> 1;
   vec4 result = power * uintBitsToFloat(half_of_both << 23) *
                 uintBitsToFloat((both - half_of_both) << 23);
   // Where the factors may be anything. Infinity and 0 are beyond the range of SplitExponent.
   const vec4 infinite = vec4(INFINITY);
-  vec4 log_all = log_upper;
-  if (!is_normal) {
-    log_all = mix(log_all, infinite, equal(x, infinite));
-    log_all = mix(log_all, -infinite, equal(x, vec4(0.0)));
-  }
+  vec4 log_all = mix(exponents.log_upper, infinite, equal(x, infinite));
+  log_all = mix(log_all, -infinite, equal(x, vec4(0.0)));
   vec4 z = y * log_all;
   result = mix(result, infinite, greaterThan(z, vec4(129.0)));
   return mix(result, vec4(0.0), lessThan(z, vec4(-151.0)));
@@ -214,19 +224,34 @@ float PowOfSign(float x, float y, float result) {
 
 // As IEEE 754's pow: x^0 = 1 and 1^y = 1 even for NaN. 3 ULP.
 vec4 Pow(vec4 x, vec4 y) {
-  vec4 result = PowPositive(abs(x), y, false);
+  vec4 result = PowPositive(abs(x), y);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) result[i] = PowOfSign(x[i], y[i], result[i]);
   return result;
 }
 float Pow(float x, float y) { return Pow(vec4(x), vec4(y)).x; }
 
-// The same where IsOrdinaryPow holds of each, in half of the time.
-vec4 PowOfOrdinary(vec4 x, vec4 y) { return PowPositive(x, y, true); }
-// Whether x is positive and normal, and y finite.
-bool IsOrdinaryPow(float x, float y) {
-  const bool x_is_normal = floatBitsToUint(x) - 0x00800000u < 0x7f000000u;
-  const bool y_is_finite = (floatBitsToUint(y) & 0x7fffffffu) < 0x7f800000u;
-  return x_is_normal && y_is_finite;
+// The same of those that are `ordinary`, in less than half of the time: x is positive and normal, and x^y
+// from 2^-125 to 2^126. What others come to is open.
+vec4 PowOfOrdinary(vec4 x, vec4 y, out bvec4 ordinary) {
+  ivec4 exponent;
+  vec4 m;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) m[i] = SplitNormal(x[i], exponent[i]);
+  const PowExponents exponents = ExponentsOfPow(m, vec4(exponent), y);
+  // As PowPositive, but 2^n is one factor.
+  const float kRounder = 12582912.0 + 127.0;
+  precise vec4 shifted = exponents.product + kRounder;
+  precise vec4 rounded = shifted - kRounder;
+  precise vec4 fraction = exponents.product - rounded;
+  const uvec4 bits = floatBitsToUint(shifted);
+  const uvec4 x_bits = floatBitsToUint(x);
+  // n in [-125, 126], which it is not where the product is infinite or NaN.
+  const uint kLowest = floatBitsToUint(12582912.0 + 2.0);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    const bool x_is_normal = x_bits[i] - 0x00800000u < 0x7f000000u;
+    const bool n_is_in_range = bits[i] - kLowest < 252u;
+    ordinary[i] = x_is_normal && n_is_in_range;
+  }
+  return Exp2Reduced(fraction + exponents.rest) * uintBitsToFloat(bits << 23);
 }
 
 float Sigmoid(float x) {

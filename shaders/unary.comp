@@ -80,8 +80,10 @@ Operands PrepareWord(uint turn, uint i) {
 }
 
 #if COMPUTE == COMPUTE_FLOAT
-bool IsOrdinary(Operands operands) { return !IsLargeArgument(uintBitsToFloat(operands.quad.x)); }
-uint ComputeOrdinary(Operands operands) { return ComputeElement(operands, 0u, 0u).x; }
+uint ComputeOrdinary(Operands operands, out bool is_ordinary) {
+  is_ordinary = !IsLargeArgument(uintBitsToFloat(operands.quad.x));
+  return ComputeElement(operands, 0u, 0u).x;
+}
 uint ComputeAny(Operands operands) {
   const Angle angle = AngleOf(uintBitsToFloat(operands.quad.x));
   return floatBitsToUint(ApplyPeriodic(kOperation, angle));
@@ -94,8 +96,7 @@ bool GoesByWords() {
 void StoreByWords() {
 #if COMPUTE == COMPUTE_FLOAT
   if (IsPeriodic(kOperation) && kOperandType == kFloat32) {
-    STORE_MOSTLY_ORDINARY(2, P(0), uint, PrepareTurn, Operands, PrepareWord, IsOrdinary, ComputeOrdinary,
-                          ComputeAny)
+    STORE_MOSTLY_ORDINARY(2, P(0), uint, PrepareTurn, Operands, PrepareWord, ComputeOrdinary, ComputeAny)
     return;
   }
 #endif

@@ -76,10 +76,11 @@ TEST(Binary, PowOfGreatExponents_KeepsItsAccuracy) {
 
 // Bases and exponents whose powers do not take the short way.
 constexpr std::pair<long double, long double> kSpecialPowers[] = {
-    {-2, 3},         {-2, 2},         {-2, 0.5L},        {0, -1},        {0, 2},
-    {-0.0L, 3},      {-0.0L, -3},     {kInfinity, -1},   {kInfinity, 2}, {-kInfinity, 3},
-    {2, kInfinity},  {2, -kInfinity}, {0.5L, kInfinity}, {1, kNan},      {1, kInfinity},
-    {-1, kInfinity}, {kNan, 0},       {kNan, 2},         {2, kNan},      {0x1p-130L, 0.5L}};
+    {-2, 3},         {-2, 2},         {-2, 0.5L},        {0, -1},           {0, 2},
+    {-0.0L, 3},      {-0.0L, -3},     {kInfinity, -1},   {kInfinity, 2},    {-kInfinity, 3},
+    {2, kInfinity},  {2, -kInfinity}, {0.5L, kInfinity}, {1, kNan},         {1, kInfinity},
+    {-1, kInfinity}, {kNan, 0},       {kNan, 2},         {2, kNan},         {0x1p-130L, 0.5L},
+    {2, 140},        {2, -160},       {0.5L, 0x1p127L},  {0.5L, -0x1p127L}, {3, 80.75L}};
 
 void ExpectPowers(const webidl::Shape& shape, const Values& bases, const Values& exponents) {
   const HostTensor a = HostTensor::Create(OperandDataType::kFloat32, shape, bases);
@@ -95,6 +96,26 @@ void ExpectPowers(const webidl::Shape& shape, const Values& bases, const Values&
         << "element " << i << ": " << bases[i] << " to the power of " << exponents[i] << " is "
         << powers[i];
   }
+}
+
+// Where the short way ends, and where floats do: to the smallest normal one, and beyond the
+// largest.
+TEST(Binary, PowsNearTheLimits_KeepTheirAccuracy) {
+  Values bases;
+  Values exponents;
+  for (const auto& [first, last] : {std::pair(-126.0L, -124.0L), {125.0L, 129.0L}}) {
+    constexpr int kSteps = 500;
+    for (int i = 0; i <= kSteps; ++i) {
+      const long double base =
+          RoundTo(OperandDataType::kFloat32, (i % 2 == 0 ? 1.2L : 0.6L) + 0.0003L * i);
+      const long double log = first + (last - first) * i / kSteps;
+      const long double exponent = RoundTo(OperandDataType::kFloat32, log / std::log2(base));
+      if (std::pow(base, exponent) < 0x1.00001p-126L) continue;  // Drivers may take it for 0.
+      bases.push_back(base);
+      exponents.push_back(exponent);
+    }
+  }
+  ExpectPowers({static_cast<uint32_t>(bases.size())}, bases, exponents);
 }
 
 // Of four neighbours, each in turn beside three whose powers take the short way; and all of a
