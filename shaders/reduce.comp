@@ -7,9 +7,9 @@
 // dimensions (0: parameter 3), 6 for 32-bit types, whether (1) parameter 1 counts quads of the
 // operand, which follow each other, or (2) an invocation computes quads of the result, whose
 // elements are quads in the operand too; 7 how many, 1 to 4 (see cumulative_sum.comp), 8 how far
-// from each other (FirstOfFours); 9, on GPUs, (1) whether subgroups share an element where they know
-// themselves, along rows of quads, or (2) that workgroups take tiles (interleaved_tiles.glsl), of which
-// parameter 11 are the operand's elements for each of the result.
+// from each other (FirstOfFours); 9 (1) whether subgroups share an element where they know themselves,
+// along rows, of quads on GPUs, of 32-bit elements on llvmpipe, or, on GPUs, (2) that workgroups take tiles
+// (interleaved_tiles.glsl), of which parameter 11 are the operand's elements for each of the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -27,9 +27,7 @@ layout(constant_id = 5) const uint kReducedRank = 0u;
 layout(constant_id = 6) const uint kQuads = 0u;
 layout(constant_id = 7) const uint kFours = 1u;
 layout(constant_id = 8) const uint kApart = 1u;
-#if TENSOR_READS == READS_STORAGE
 layout(constant_id = 9) const uint kWay = 0u;
-#endif
 const uint kFoursMax = 4u;
 
 READ_SLOT(1)
@@ -217,12 +215,12 @@ void ComputeFours() {
 }
 #endif
 
-#if TENSOR_READS == READS_STORAGE
-#include "interleaved_tiles.glsl"
-
 // Values of kWay, ReduceWay of service/passes/lower_reduce.cc.
 const uint kSubgroups = 1u;
 const uint kTiles = 2u;
+
+#if TENSOR_READS == READS_STORAGE
+#include "interleaved_tiles.glsl"
 
 const uint kAtOnce = 8u;  // Quads that an invocation has on their way.
 
@@ -303,6 +301,83 @@ void ComputeTile(uint index) {
 void ComputeBySubgroups() {}
 void ComputeTile(uint index) {}
 #endif
+#else
+bool CanComputeRows() { return kWay == kSubgroups && IsWorkgroupOneSubgroup(); }
+
+#if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
+// Vectors that a subgroup has on their way, each with a chain of its own.
+const uint kVectors = 8u;
+
+// Of the P(1) elements from `base` on, to all invocations.
+VALUE FoldRow(uint operation, uint base, VALUE shift) {
+  const uint count = P(1);
+  const VALUE identity = Identity(operation);
+  VALUE total = identity;
+  const uint stretch = kVectors * kSubgroupSize;
+  for (uint start = UNKNOWN_ZERO; start < count; start += kBlock * stretch) {
+    const uint end = min(start + kBlock * stretch, count);
+    VALUE blocks[kVectors];
+    [[unroll]] for (uint k = 0u; k < kVectors; ++k) blocks[k] = identity;
+    uint i = start;
+    for (; i + stretch <= end; i += stretch) {
+      [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
+        const uint word = LOAD_WORD(1, UNIFORM(base + i) + PlaceInStretch(k));
+        blocks[k] = Combine(operation, blocks[k], Map(operation, Decode(uvec2(word, 0u), kType), shift));
+      }
+    }
+    for (; i < end; i += kSubgroupSize) {
+      const uint word = LOAD_WORD(1, UNIFORM(base + i) + gl_SubgroupInvocationID);
+      const VALUE x = Map(operation, Decode(uvec2(word, 0u), kType), shift);
+      blocks[0] = Combine(operation, blocks[0], i + gl_SubgroupInvocationID < end ? x : identity);
+    }
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+      blocks[k] = Combine(operation, blocks[k], blocks[k + 4u]);
+    }
+    blocks[0] = Combine(operation, Combine(operation, blocks[0], blocks[1]),
+                        Combine(operation, blocks[2], blocks[3]));
+    total = Combine(operation, total, blocks[0]);
+  }
+  const uint kSteps[] = {1u, 2u, 4u, 8u};  // A loop by powers of two would not be unrolled.
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    if (kSteps[i] < kSubgroupSize) {
+      total = Combine(operation, total, subgroupShuffleXor(total, kSteps[i]));
+    }
+  }
+  return total;
+}
+
+// Row after row, as they lie in memory: each invocation finds where one of the next begins, and has its result.
+void ComputeRows() {
+  const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, P(0));
+  for (uint first = StartOfWorkgroup(gl_WorkGroupID.x, P(0)); first < end; first += kSubgroupSize) {
+    uint places = StridedOffsets(min(first + gl_SubgroupInvocationID, end - 1u), 1u, P(2)).x;
+    const uint rows = min(end - first, kSubgroupSize);
+    VALUE result = VALUE(0);
+    VALUE result_shift = VALUE(0);
+    for (uint row = UNKNOWN_ZERO; row < rows; ++row) {
+      const uint base = UNIFORM(places);
+      places = subgroupShuffle(places, (gl_SubgroupInvocationID + 1u) % kSubgroupSize);
+      VALUE shift = VALUE(0);
+#if COMPUTE == COMPUTE_FLOAT
+      if (kOperation == kReduceLogSumExp) {
+        shift = FoldRow(kReduceMax, base, 0.0);
+        shift = IsInfinite(shift) ? 0.0 : shift;
+      }
+#endif
+      const VALUE total = FoldRow(kOperation, base, shift);
+      const bool is_own = row == gl_SubgroupInvocationID;
+      result = is_own ? total : result;
+      result_shift = is_own ? shift : result_shift;
+    }
+    if (gl_SubgroupInvocationID < rows) {
+      STORE_WORD(2, UNIFORM(first) + gl_SubgroupInvocationID,
+                 Encode(Finish(result, P(1), result_shift), kResultType).x);
+    }
+  }
+}
+#else
+void ComputeRows() {}
+#endif
 #endif
 
 uvec2 ComputeElement(uint e) {
@@ -334,6 +409,11 @@ void main() {
   }
   if (kWay == kSubgroups && FoldsBySubgroups()) {
     ComputeBySubgroups();
+    return;
+  }
+#else
+  if (CanComputeRows()) {
+    ComputeRows();
     return;
   }
 #endif

@@ -110,6 +110,18 @@ bool TakesRowsBySubgroups(uint32_t rows, uint32_t quads) {
   return rows >= kRowsMin && quads <= kQuadsMax;
 }
 
+// Whether a subgroup of llvmpipe takes rows one after the other, for which both types must have 32
+// bits. It has the results of so many at once.
+constexpr uint32_t kRowsAtOnce = 16;
+bool TakesRowsByWords(const Reduction& reduction, OperandDataType type,
+                      OperandDataType result_type) {
+  constexpr uint64_t kRowsMin = 16 * kRowsAtOnce;
+  constexpr uint64_t kLengthMin = 16;
+  return PerQuad(type) == 4 && PerQuad(result_type) == 4 && reduction.reduced.size() == 1 &&
+         reduction.reduced[0].strides[0] == 1 && reduction.reduced[0].size >= kLengthMin &&
+         ElementsOf(reduction.kept) >= kRowsMin;
+}
+
 void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(reduction.source);
   const OperandDescriptor& result = builder.descriptor(result_value);
@@ -117,12 +129,16 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   auto length = NarrowCast<uint32_t>(ElementsOf(reduction.reduced));
   // Of many short rows each is done before a workgroup has met to fold it.
   const bool many_short_rows = length < 256 && outputs >= 512;
+  const bool by_words =
+      !builder.wide() && TakesRowsByWords(reduction, input.data_type(), result.data_type());
   const bool shares_row =
-      !many_short_rows &&
+      !many_short_rows && !by_words &&
       SharesRow(length, outputs, reduction.reduced.back().strides[0], builder.wide());
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
-  const ReduceQuads quads = QuadsOf(reduction, input.data_type(), result.data_type(), shares_row);
+  const ReduceQuads quads =
+      by_words ? ReduceQuads::kNone
+               : QuadsOf(reduction, input.data_type(), result.data_type(), shares_row);
   if (quads == ReduceQuads::kAlongRow) length /= 4;
   const FoursOfRows fours =
       quads == ReduceQuads::kAcross
@@ -139,7 +155,9 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   const bool by_subgroups = builder.wide() && shares_row && quads == ReduceQuads::kAlongRow &&
                             PerQuad(result.data_type()) == 4 &&
                             TakesRowsBySubgroups(outputs, length);
-  if (by_subgroups) call.specialization.push_back(static_cast<uint32_t>(ReduceWay::kSubgroups));
+  if (by_subgroups || by_words) {
+    call.specialization.push_back(static_cast<uint32_t>(ReduceWay::kSubgroups));
+  }
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
                      static_cast<uint32_t>(reduction.reduced.size())};
@@ -150,6 +168,7 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
           shares_row);
   // A workgroup has several subgroups.
   if (by_subgroups) SetRows(call, DivideRoundingUp(outputs, 4u), shares_row);
+  if (by_words) SetRows(call, DivideRoundingUp(outputs, kRowsAtOnce), /*shares_row=*/true);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
 }

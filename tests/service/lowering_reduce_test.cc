@@ -230,6 +230,61 @@ TEST(LowerReduce, ManyRows_MatchReference) {
   ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {4, 256, 2, 256}, 57), {{3}});
 }
 
+// So many rows that subgroups of llvmpipe take them: whole vectors, several at a time or not, and
+// what is left; and longer than what is summed at once.
+TEST(LowerReduce, ManyRowsOfAnyLength_MatchReference) {
+  for (uint32_t length : {16u, 17u, 31u, 128u, 145u, 300u}) {
+    const HostTensor input = RandomTensor(kFloat, {275, length}, length);
+    for (OperatorKind kind : kSumsOfAnySign) ExpectReduces(kind, input, {{1}});
+    for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin}) {
+      ExpectReduces(kind, input, {{1}});
+      for (OperandDataType type : {OperandDataType::kInt32, OperandDataType::kUint32}) {
+        ExpectReduces(kind, RandomTensor(type, {275, length}, length), {{1}});
+      }
+    }
+    for (OperandDataType type : {OperandDataType::kInt32, OperandDataType::kUint32}) {
+      ExpectReduces(OperatorKind::kReduceSum, RandomTensor(type, {275, length}, length), {{1}});
+    }
+  }
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {257, 8500}, 58), {{1}});
+  ExpectReduces(OperatorKind::kReduceMax, RandomTensor(kFloat, {257, 8500}, 59), {{1}});
+}
+
+TEST(LowerReduce, NanAndInfinityInManyRows_ComeThrough) {
+  constexpr uint32_t kRows = 300;
+  constexpr uint32_t kLength = 150;
+  // Of each such row, where: in a stretch of vectors, in a vector, and in what is left.
+  constexpr uint32_t kPlaces[] = {5, 130, 149};
+  constexpr long double kSpecials[] = {kNan, kInfinity, -kInfinity};
+  Values values(kRows * kLength, 1);
+  const auto special_of = [&](uint32_t row) { return kSpecials[row / 3 % 3]; };
+  for (uint32_t row = 0; row < kRows; row += 3) {
+    values[row * kLength + kPlaces[row / 9 % 3]] = special_of(row);
+  }
+  const HostTensor input = HostTensor::Create(kFloat, {kRows, kLength}, values);
+  for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin,
+                            OperatorKind::kReduceSum, OperatorKind::kReduceLogSumExp}) {
+    const Values results = RunOne(kind, {input}, webidl::ReduceAttributes{.axes = {{1}}}).Values();
+    for (uint32_t row = 0; row < kRows; ++row) {
+      const bool has_special = row % 3 == 0;
+      const long double plain = kind == OperatorKind::kReduceSum         ? kLength
+                                : kind == OperatorKind::kReduceLogSumExp ? 1 + std::log(150.0L)
+                                                                         : 1;
+      const long double special = special_of(row);
+      const bool is_extreme = kind == OperatorKind::kReduceSum ||
+                              (kind == OperatorKind::kReduceMin ? special < 0 : special > 0);
+      if (has_special && std::isnan(special)) {
+        EXPECT_TRUE(std::isnan(results[row])) << webidl::OperatorName(kind) << " row " << row;
+      } else if (has_special && is_extreme) {
+        EXPECT_EQ(results[row], special) << webidl::OperatorName(kind) << " row " << row;
+      } else {
+        EXPECT_NEAR(static_cast<double>(results[row]), static_cast<double>(plain), 0.01)
+            << webidl::OperatorName(kind) << " row " << row;
+      }
+    }
+  }
+}
+
 TEST(LowerReduce, AbsentAxes_ReduceAll) {
   ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kFloat, {3, 4, 5}, 6), std::nullopt);
   ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {3, 4, 5}, 6), std::nullopt, true);
