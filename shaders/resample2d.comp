@@ -243,28 +243,126 @@ void ComputeQuad(uint quad, uint low, uint high, float share, uint first) {
   STORE_QUAD(2, quad, result)
 }
 
-void ComputeRows() {
-  const uint rank = kRank == 0u ? P(1) : kRank;
-  uvec3 length = P4(kDimensions + 2u * (rank - 1u)).xyz;
-  uint rows = Divide(P(0), length);
-  uint stretch = (rows + gl_NumWorkGroups.x - 1u) / gl_NumWorkGroups.x;
-  uint end = min((gl_WorkGroupID.x + 1u) * stretch, rows);
-  for (uint row = gl_WorkGroupID.x * stretch; row < end; ++row) {
-    uvec2 place = StridedOffsets(row * length.x, kDimensions, P(1)).xy;
-    Neighbours first = AlongFirst(place.y);
-    uint quads = row * length.x >> 2;
-    uint low = place.x + first.low * P(2);
-    uint high = place.x + first.high * P(2);
+// On llvmpipe rows go by words where the ratio is one of those: neighbours have neighbouring columns, of
+// the input and then of the result.
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+
+bool CanGoByWords() { return kRatio != 0u && IsWorkgroupOneSubgroup(); }
+
+// This invocation's column of those from `column` on, between the rows of the input that begin at `low` and
+// at `high`. `column` may be one before the row, or a part of them behind it: there it may be anything.
+float LoadColumn(uint low, uint high, float share, uint column) {
+  const float x = uintBitsToFloat(LOAD_WORD(1, UNIFORM(low + column) + gl_SubgroupInvocationID));
+  if (kLinear == 0u) return x;
+  const float below = uintBitsToFloat(LOAD_WORD(1, UNIFORM(high + column) + gl_SubgroupInvocationID));
+  const float mixed = x * (1.0 - share) + below * share;
+  return share == 0.0 ? x : mixed;
+}
+
+// Two for each of a subgroup's columns of the input.
+void DoubleColumns(uint result, uint low, uint high, float share, uint column) {
+  const float x = LoadColumn(low, high, share, column);
+  float even = x;
+  float odd = x;
+  if (kLinear != 0u) {
+    const uint own = column + gl_SubgroupInvocationID;
+    even = x * 0.75 + LoadColumn(low, high, share, column - 1u) * 0.25;
+    odd = x * 0.75 + LoadColumn(low, high, share, column + 1u) * 0.25;
+    even = own == 0u ? x : even;
+    odd = own == P4(kAxes + 1u).w - 1u ? x : odd;
+  }
+  [[unroll]] for (uint k = 0u; k < 2u; ++k) {
+    const uint from = PlaceInStretch(k) >> 1;
+    const float of_even = subgroupShuffle(even, from);
+    const float of_odd = subgroupShuffle(odd, from);
+    const float own = (gl_SubgroupInvocationID & 1u) == 0u ? of_even : of_odd;
+    STORE_WORD(2, UNIFORM(result + 2u * column) + PlaceInStretch(k), floatBitsToUint(own));
+  }
+}
+
+// One for each two of as many columns as two subgroups have.
+void HalveColumnsByWords(uint result, uint low, uint high, float share, uint column) {
+  const float first = LoadColumn(low, high, share, column);
+  const float second = LoadColumn(low, high, share, column + kSubgroupSize);
+  float of[2];
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    const uint from = (2u * gl_SubgroupInvocationID + i) % kSubgroupSize;
+    const float of_first = subgroupShuffle(first, from);
+    const float of_second = subgroupShuffle(second, from);
+    of[i] = gl_SubgroupInvocationID < kSubgroupSize / 2u ? of_first : of_second;
+  }
+  const float own = kLinear == 0u ? of[0] : of[0] * 0.5 + of[1] * 0.5;
+  STORE_WORD(2, UNIFORM(result + column / 2u) + gl_SubgroupInvocationID, floatBitsToUint(own));
+}
+
+// Of a row of the result, which begins there; how many columns it has written.
+uint ComputeByWords(uint result, uint length, uint low, uint high, float share) {
+  const uint step = kRatio == kDoubles ? 2u * kSubgroupSize : kSubgroupSize;
+  uint i = UNKNOWN_ZERO;
+  for (; i + step <= length; i += step) {
     if (kRatio == kDoubles) {
-      for (uint i = gl_LocalInvocationID.x; i < length.x >> 3; i += gl_WorkGroupSize.x) {
-        DoubleQuad(quads + 2u * i, low, high, first.share, i);
-      }
+      DoubleColumns(result, low, high, share, i / 2u);
     } else {
-      for (uint i = gl_LocalInvocationID.x; i < length.x >> 2; i += gl_WorkGroupSize.x) {
-        ComputeQuad(quads + i, low, high, first.share, 4u * i);
-      }
+      HalveColumnsByWords(result, low, high, share, 2u * i);
     }
   }
+  return i;
+}
+#endif
+
+// Where in the input a row of the result lies: between two of its rows.
+struct RowPlace {
+  uint low;
+  uint high;
+  float share;
+};
+
+RowPlace PlaceOfRow(uint row, uint length) {
+  const uvec2 place = StridedOffsets(row * length, kDimensions, P(1)).xy;
+  const Neighbours first = AlongFirst(place.y);
+  return RowPlace(place.x + first.low * P(2), place.x + first.high * P(2), first.share);
+}
+
+// Columns from `done` on, of a row of `length`.
+void ComputeRow(uint row, uint length, uint done, RowPlace place) {
+  const uint quads = row * length >> 2;
+  if (kRatio == kDoubles) {
+    for (uint i = (done >> 3) + gl_LocalInvocationID.x; i < length >> 3; i += gl_WorkGroupSize.x) {
+      DoubleQuad(quads + 2u * i, place.low, place.high, place.share, i);
+    }
+  } else {
+    for (uint i = (done >> 2) + gl_LocalInvocationID.x; i < length >> 2; i += gl_WorkGroupSize.x) {
+      ComputeQuad(quads + i, place.low, place.high, place.share, 4u * i);
+    }
+  }
+}
+
+void ComputeRows() {
+  const uint rank = kRank == 0u ? P(1) : kRank;
+  const uvec3 length = P4(kDimensions + 2u * (rank - 1u)).xyz;
+  const uint rows = Divide(P(0), length);
+#if TENSOR_READS == READS_TEXELS
+  if (CanGoByWords()) {
+    // Each invocation finds the place of one of the next rows.
+    const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, rows);
+    for (uint first = StartOfWorkgroup(gl_WorkGroupID.x, rows); first < end; first += kSubgroupSize) {
+      RowPlace places = PlaceOfRow(min(first + gl_SubgroupInvocationID, end - 1u), length.x);
+      const uint last = min(first + kSubgroupSize, end);
+      for (uint row = first + UNKNOWN_ZERO; row < last; ++row) {
+        const RowPlace place =
+            RowPlace(UNIFORM(places.low), UNIFORM(places.high), UNIFORM(places.share));
+        const uint next = (gl_SubgroupInvocationID + 1u) % kSubgroupSize;
+        places = RowPlace(subgroupShuffle(places.low, next), subgroupShuffle(places.high, next),
+                          subgroupShuffle(places.share, next));
+        const uint done = ComputeByWords(row * length.x, length.x, place.low, place.high, place.share);
+        ComputeRow(row, length.x, done, place);
+      }
+    }
+    return;
+  }
+#endif
+  WORKGROUP_STRIDE_LOOP(row, rows) ComputeRow(row, length.x, 0u, PlaceOfRow(row, length.x));
 }
 
 void main() {

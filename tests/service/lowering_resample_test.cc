@@ -147,6 +147,40 @@ TEST(LowerResample2d, DoubledAndHalvedColumns_MatchReference) {
   }
 }
 
+// So many rows, and so long, that subgroups of llvmpipe take them: whole stretches of columns, with
+// both ends of a row among them, and what is left.
+TEST(LowerResample2d, ManyRowsOfDoubledAndHalvedColumns_MatchReference) {
+  for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
+    for (uint32_t columns : {32u, 36u, 52u, 64u, 140u}) {
+      for (uint32_t rows : {33u, 66u}) {
+        Resample2dAttributes doubled{.mode = mode, .sizes = List{rows, 2 * columns}};
+        ExpectResamples(doubled, RandomTensor(kFloat, {1, 2, 33, columns}, rows));
+      }
+      Resample2dAttributes halved{.mode = mode, .sizes = List{33, 2 * columns}};
+      ExpectResamples(halved, RandomTensor(kFloat, {1, 2, 66, 4 * columns}, columns));
+    }
+  }
+}
+
+TEST(LowerResample2d, InfiniteRows_StayOutOfTheirNeighbours) {
+  constexpr uint32_t kRows = 70;
+  constexpr uint32_t kColumns = 160;
+  const long double infinity = std::numeric_limits<long double>::infinity();
+  Values values(kRows * kColumns, 1);
+  for (uint32_t row = 5; row < kRows; row += 3) {
+    std::fill_n(values.begin() + row * kColumns, kColumns, infinity);
+  }
+  const HostTensor input = HostTensor::Create(kFloat, {1, 1, kRows, kColumns}, values);
+  for (uint32_t columns : {kColumns / 2, kColumns * 2}) {
+    const Resample2dAttributes attributes{.mode = InterpolationMode::kLinear,
+                                          .sizes = List{kRows, columns}};
+    const Values results = RunOne(OperatorKind::kResample2d, {input}, attributes).Values();
+    for (size_t i = 0; i < results.size(); ++i) {
+      ASSERT_EQ(results[i], values[i / columns * kColumns]) << "element " << i;
+    }
+  }
+}
+
 // Fractions of more than 32 bits.
 TEST(LowerResample2d, LongRows_MatchReference) {
   for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
