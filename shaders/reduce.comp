@@ -337,13 +337,7 @@ VALUE FoldRow(uint operation, uint base, VALUE shift) {
                         Combine(operation, blocks[2], blocks[3]));
     total = Combine(operation, total, blocks[0]);
   }
-  const uint kSteps[] = {1u, 2u, 4u, 8u};  // A loop by powers of two would not be unrolled.
-  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    if (kSteps[i] < kSubgroupSize) {
-      total = Combine(operation, total, subgroupShuffleXor(total, kSteps[i]));
-    }
-  }
-  return total;
+  return operation == kReduceMax ? FoldMax(total) : FoldOperation(total);
 }
 
 // Row after row, as they lie in memory: each invocation finds where one of the next begins, and has its result.

@@ -63,20 +63,18 @@ bool FoldsBySubgroups() {
 // Declares `name`, which folds `value` over a workgroup in a fixed order: every invocation gets the
 // result. COMBINE(a, b) is evaluated on values of type `type`, for which there is a ValueOf, and does not
 // depend on their order. A small workgroup that is one subgroup, as on llvmpipe, needs no shared memory and
-// no barrier; there, lanes that are constants are cheap, and no others. Of a few subgroups, as on GPUs, each
-// folds its own values first.
+// no barrier; there a loop by powers of two would not be unrolled, and only lanes that differ by constants are
+// cheap. Of a few subgroups, as on GPUs, each folds its own values first.
 #define WORKGROUP_FOLD(name, type, COMBINE)                                              \
   shared type name##Shared[gl_WorkGroupSize.x];                                          \
   type name(type value) {                                                                \
     const uint size = gl_WorkGroupSize.x;                                                \
     if (size == kSubgroupSize && size <= 16u) {                                        \
-      type even = ValueOf(value, 0u);                                                    \
-      type odd = ValueOf(value, 1u);                                                     \
-      for (uint i = 2u; i < size; i += 2u) {                                             \
-        even = COMBINE(even, ValueOf(value, i));                                         \
-        odd = COMBINE(odd, ValueOf(value, i + 1u));                                      \
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {                                        \
+        const uint other = gl_SubgroupInvocationID ^ (1u << i);                          \
+        if (1u << i < size) value = COMBINE(value, ValueOf(value, other));               \
       }                                                                                  \
-      return COMBINE(even, odd);                                                         \
+      return value;                                                                      \
     }                                                                                    \
     if (FoldsBySubgroups()) {                                                            \
       for (uint step = 1u; step < kSubgroupSize; step *= 2u) {                           \
