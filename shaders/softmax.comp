@@ -10,7 +10,7 @@
 // four of rows, the greatest elements and what exp(x - max) is multiplied by. On GPUs workgroups take tiles
 // of interleaved rows (interleaved_tiles.glsl), whose parts along the axis another call combines to such
 // factors, and 7 says who takes a row that lies in one piece and fits into registers: 1 a workgroup, 2 a
-// subgroup where those are large enough.
+// subgroup where those are large enough. On llvmpipe those of float32 go by words.
 //
 // Parameters besides: in uvec4 2 {parts of kSharesOfRow of a row, as divisor}; in uvec4 3 {fours behind
 // the axis, as divisor}.
@@ -330,7 +330,70 @@ void ComputeTile(uint index) {
 }
 #endif
 
+#if TENSOR_READS == READS_TEXELS
+bool CanGoByWords() {
+  return kByWorkgroup != 0u && kType == kFloat32 && P(4) == 1u && IsWorkgroupOneSubgroup();
+}
+
+float LoadWord1(uint from, uint k) {
+  return uintBitsToFloat(LOAD_WORD(1, UNIFORM(from) + PlaceInStretch(k)));
+}
+
+const uint kVectors = 8u;  // Of a stretch.
+
+float GreatestOfRow(uint base, uint size) {
+  float greatest[kVectors];
+  [[unroll]] for (uint k = 0u; k < kVectors; ++k) greatest[k] = -3.402823466e+38;
+  uint i = UNKNOWN_ZERO;
+  for (; i + kVectors * kSubgroupSize <= size; i += kVectors * kSubgroupSize) {
+    [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
+      const float x = LoadWord1(base + i, k);
+      greatest[k] = x > greatest[k] ? x : greatest[k];
+    }
+  }
+  for (; i < size; i += kSubgroupSize) {
+    const float x = LoadWord1(base + i, 0u);
+    const bool is_greater = i + gl_SubgroupInvocationID < size && x > greatest[0];
+    greatest[0] = is_greater ? x : greatest[0];
+  }
+  [[unroll]] for (uint k = 1u; k < kVectors; ++k) greatest[0] = max(greatest[0], greatest[k]);
+  return FoldMax(greatest[0]);
+}
+
+uint PowerAndSum(float x, inout float sum) {
+  const float power = ExpOfNegative(x);
+  sum += power;
+  return floatBitsToUint(power);
+}
+
+void ComputeRowByWords(uint row) {
+  const uint size = P(1);
+  const uint base = row * size;
+  const float greatest = GreatestOfRow(base, size);
+  float sums[kVectors];
+  [[unroll]] for (uint k = 0u; k < kVectors; ++k) sums[k] = 0.0;
+#define STORE(i, k, word) STORE_WORD(2, UNIFORM(base + (i)) + PlaceInStretch(k), word)
+  // Powers wait in the result for what they are multiplied by.
+#define POWER(i, k) PowerAndSum(LoadWord1(base + (i), k) - greatest, sums[k])
+  STRETCHES_LOOP(size, POWER, STORE)
+#undef POWER
+  [[unroll]] for (uint k = 1u; k < kVectors; ++k) sums[0] += sums[k];
+  const float scale = 1.0 / FoldSum(sums[0]);
+#define SHARE(i, k) \
+  floatBitsToUint(uintBitsToFloat(RELOAD_WORD(2, UNIFORM(base + (i)) + PlaceInStretch(k))) * scale)
+  STRETCHES_LOOP(size, SHARE, STORE)
+#undef SHARE
+#undef STORE
+}
+#endif
+
 void main() {
+#if TENSOR_READS == READS_TEXELS
+  if (CanGoByWords()) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByWords(row);
+    return;
+  }
+#endif
 #if TENSOR_READS == READS_STORAGE
   if (kPart >= kWholeTiles) {
     WORKGROUP_STRIDE_LOOP(tile, P(0)) ComputeTile(tile);

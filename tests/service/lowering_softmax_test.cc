@@ -63,6 +63,13 @@ TEST(LowerSoftmax, FourAtOnce_MatchesReference) {
   }
 }
 
+// Vectors of rows, several at a time or not, and what is left, which no quads need be.
+TEST(LowerSoftmax, RowsOfAnyLength_MatchReference) {
+  for (uint32_t length : {32u, 33u, 127u, 128u, 145u, 301u}) {
+    ExpectSoftmax(RandomTensor(kFloat, {5, length}, length), 1);
+  }
+}
+
 // The elements are gone over as they lie. An invocation adds the terms of a row four by four, so
 // that its sum is rounded 258 times, by half a unit at most, of which a few remain.
 TEST(LowerSoftmax, LongInterleavedRows_MatchReference) {
