@@ -60,7 +60,7 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     uint first_ = StartOfWorkgroup(gl_WorkGroupID.x, TurnsOf(words_));                                    \
     for (; first_ < end_; first_ += kTurnsTogether) {                                                     \
       const uint turns_ = min(end_ - first_, kTurnsTogether);                                             \
-      uint others_ = 0u; /* A bit of each word. */                                                        \
+      uint others_ = 0u; /* A bit of each word, the last one's lowest. */                                 \
       for (uint i_ = UNKNOWN_ZERO; i_ < turns_; ++i_) {                                                   \
         const uint base_ = UNIFORM(FirstWordOfTurn(first_ + i_));                                         \
         const Turn turn_ = PREPARE_TURN(base_);                                                           \
@@ -69,8 +69,7 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
           const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                   \
           bool is_ordinary_;                                                                              \
           const uint bits_ = COMPUTE_ORDINARY(state_, is_ordinary_);                                      \
-          const uint other_ = 1u << (i_ * kWordsAtOnce + k_);                                             \
-          others_ |= is_ordinary_ ? 0u : other_;                                                          \
+          others_ = others_ * 2u + (is_ordinary_ ? 0u : 1u);                                              \
           if (word_ < words_ && is_ordinary_) STORE_WORD(slot, word_, bits_);                             \
         }                                                                                                 \
       }                                                                                                   \
@@ -81,7 +80,8 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
           [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                        \
             const uint word_ = base_ + PlaceInStretch(k_);                                                \
             const uint bits_ = COMPUTE_ANY(PREPARE_WORD(turn_, PlaceInStretch(k_)));                      \
-            const bool is_other_ = ((others_ >> (i_ * kWordsAtOnce + k_)) & 1u) != 0u;                    \
+            const uint behind_ = (turns_ - i_) * kWordsAtOnce - 1u - k_;                                  \
+            const bool is_other_ = ((others_ >> behind_) & 1u) != 0u;                                     \
             if (word_ < words_ && is_other_) STORE_WORD(slot, word_, bits_);                              \
           }                                                                                               \
         }                                                                                                 \
