@@ -51,17 +51,11 @@ uvec2 QuadsOfRow(uint row) {
 
 bool CanCopyRowsByWords() { return IsWorkgroupOneSubgroup(); }
 void CopyRowsByWords() {
-#define WORD(i, k) LOAD_WORD(1, UNIFORM(source + (i)) + PlaceInStretch(k))
-#define STORE(i, k, word) STORE_WORD(2, UNIFORM(result + (i)) + PlaceInStretch(k), word)
-#define COPY_ROW(source_quad, result_quad)          \
-  {                                                 \
-    const uint source = 4u * (source_quad);         \
-    const uint result = 4u * (result_quad);         \
-    STRETCHES_LOOP(4u * P(4), WORD, STORE)          \
-  }
+#define WORD(i, from, k) LOAD_WORD(1, from + PlaceInStretch(k))
+#define COPY_ROW(source_quad, result_quad) \
+  STRETCHES_LOOP(2, 4u * (result_quad), 4u * (source_quad), 4u * P(4), WORD)
   PLACED_UNITS_LOOP(P(5), QuadsOfRow, COPY_ROW)
 #undef COPY_ROW
-#undef STORE
 #undef WORD
 }
 #else

@@ -136,33 +136,31 @@ uvec2 WordsOfRow(uint row) {
   return uvec2(walk.inside ? walk.source : kNowhere, row * P4(2u * Rank() - 1u).x);
 }
 
-// Word i + PlaceInStretch(k) of a row of the result.
-uint WordOfRow(uint source, uint i, uint k) {
+// Word i + PlaceInStretch(k) of a row of the result, whose row of slot 1 begins at `source`; where it has the
+// same elements, `from` is the place of word i.
+uint WordOfRow(uint source, uint i, uint from, uint k) {
   const uint place = PlaceInStretch(k);
   if (kMode != 0u) {
     Walk walk = Walk(0u, source, true);
     StepTo(Rank() - 1u, i + place, walk);
     return LOAD_WORD(1, walk.source);
   }
-  const bool inside = source != kNowhere;
-  const uint first = i - P4(2u * Rank() - 1u).w;
-  const uint word = LOAD_WORD(1, UNIFORM((inside ? source : 0u) + first) + place);
-  return inside && first + place < P4(2u * Rank()).x ? word : P(2);
+  const uint word = LOAD_WORD(1, from + place);
+  const bool inside = i + place - P4(2u * Rank() - 1u).w < P4(2u * Rank()).x;
+  return source != kNowhere && inside ? word : P(2);
 }
 
 void ComputeRowsByWords() {
   const uvec4 innermost = P4(2u * Rank() - 1u);
-#define WORD(i, k) WordOfRow(source, i, k)
-#define STORE(i, k, word) STORE_WORD(2, UNIFORM(result + (i)) + PlaceInStretch(k), word)
-#define PAD_ROW(first_source, first_result)     \
-  {                                             \
-    const uint source = first_source;           \
-    const uint result = first_result;           \
-    STRETCHES_LOOP(innermost.x, WORD, STORE)    \
+#define WORD(i, from, k) WordOfRow(source, i, from, k)
+#define PAD_ROW(row_source, row_result)                                                                   \
+  {                                                                                                       \
+    const uint source = row_source;                                                                       \
+    const uint first_from = (source != kNowhere ? source : 0u) - innermost.w;                             \
+    STRETCHES_LOOP(2, row_result, first_from, innermost.x, WORD)                                          \
   }
   PLACED_UNITS_LOOP(Divide(P(0), innermost.xyz), WordsOfRow, PAD_ROW)
 #undef PAD_ROW
-#undef STORE
 #undef WORD
 }
 #else

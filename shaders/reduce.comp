@@ -320,8 +320,9 @@ VALUE FoldRow(uint operation, uint base, VALUE shift) {
     [[unroll]] for (uint k = 0u; k < kVectors; ++k) blocks[k] = identity;
     uint i = start;
     for (; i + stretch <= end; i += stretch) {
+      const uint from = UNIFORM(base + i);
       [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-        const uint word = LOAD_WORD(1, UNIFORM(base + i) + PlaceInStretch(k));
+        const uint word = LOAD_WORD(1, from + PlaceInStretch(k));
         blocks[k] = Combine(operation, blocks[k], Map(operation, Decode(uvec2(word, 0u), kType), shift));
       }
     }

@@ -335,9 +335,7 @@ bool CanGoByWords() {
   return kByWorkgroup != 0u && kType == kFloat32 && P(4) == 1u && IsWorkgroupOneSubgroup();
 }
 
-float LoadWord1(uint from, uint k) {
-  return uintBitsToFloat(LOAD_WORD(1, UNIFORM(from) + PlaceInStretch(k)));
-}
+float LoadWord1(uint from, uint k) { return uintBitsToFloat(LOAD_WORD(1, from + PlaceInStretch(k))); }
 
 const uint kVectors = 8u;  // Of a stretch.
 
@@ -346,13 +344,14 @@ float GreatestOfRow(uint base, uint size) {
   [[unroll]] for (uint k = 0u; k < kVectors; ++k) greatest[k] = -3.402823466e+38;
   uint i = UNKNOWN_ZERO;
   for (; i + kVectors * kSubgroupSize <= size; i += kVectors * kSubgroupSize) {
+    const uint from = UNIFORM(base + i);
     [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-      const float x = LoadWord1(base + i, k);
+      const float x = LoadWord1(from, k);
       greatest[k] = x > greatest[k] ? x : greatest[k];
     }
   }
   for (; i < size; i += kSubgroupSize) {
-    const float x = LoadWord1(base + i, 0u);
+    const float x = LoadWord1(UNIFORM(base + i), 0u);
     const bool is_greater = i + gl_SubgroupInvocationID < size && x > greatest[0];
     greatest[0] = is_greater ? x : greatest[0];
   }
@@ -372,18 +371,16 @@ void ComputeRowByWords(uint row) {
   const float greatest = GreatestOfRow(base, size);
   float sums[kVectors];
   [[unroll]] for (uint k = 0u; k < kVectors; ++k) sums[k] = 0.0;
-#define STORE(i, k, word) STORE_WORD(2, UNIFORM(base + (i)) + PlaceInStretch(k), word)
   // Powers wait in the result for what they are multiplied by.
-#define POWER(i, k) PowerAndSum(LoadWord1(base + (i), k) - greatest, sums[k])
-  STRETCHES_LOOP(size, POWER, STORE)
+#define POWER(i, from, k) PowerAndSum(LoadWord1(from, k) - greatest, sums[k])
+  STRETCHES_LOOP(2, base, base, size, POWER)
 #undef POWER
   [[unroll]] for (uint k = 1u; k < kVectors; ++k) sums[0] += sums[k];
   const float scale = 1.0 / FoldSum(sums[0]);
-#define SHARE(i, k) \
-  floatBitsToUint(uintBitsToFloat(RELOAD_WORD(2, UNIFORM(base + (i)) + PlaceInStretch(k))) * scale)
-  STRETCHES_LOOP(size, SHARE, STORE)
+#define SHARE(i, from, k) \
+  floatBitsToUint(uintBitsToFloat(RELOAD_WORD(2, from + PlaceInStretch(k))) * scale)
+  STRETCHES_LOOP(2, base, base, size, SHARE)
 #undef SHARE
-#undef STORE
 }
 #endif
 

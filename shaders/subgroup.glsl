@@ -46,22 +46,32 @@ bool IsWorkgroupOneSubgroup() { return kSubgroupSize != 0u && gl_WorkGroupSize.x
 // The k-th of this invocation's words in a stretch that a subgroup takes, neighbours beside each other.
 uint PlaceInStretch(uint k) { return k * kSubgroupSize + gl_SubgroupInvocationID; }
 
-// `count` words of a row by stretches, where a workgroup is one subgroup: WORD(i, k) gives word
-// i + PlaceInStretch(k), which STORE(i, k, word) stores. All of a stretch are loaded before the first is stored.
-// On llvmpipe what neighbours load and store as quads is shuffled on the way, and words are not.
-#define STRETCHES_LOOP(count, WORD, STORE)                                                                  \
+// Stores `count` words of a row by stretches, where a workgroup is one subgroup: WORD(i, from, k) gives word
+// i + PlaceInStretch(k), from what is from `from` + PlaceInStretch(k) on; the first ones are at `first_to` of slot
+// `slot` and, of whatever is loaded, at `first_from`. All of a stretch are loaded before the first is stored, and
+// where it begins is found once, so that drivers know them to follow each other. On llvmpipe what neighbours load
+// and store as quads is shuffled on the way, and words are not.
+#define STRETCHES_LOOP(slot, first_to, first_from, count, WORD)                                             \
   {                                                                                                         \
     const uint words_ = (count);                                                                            \
     uint i_ = UNKNOWN_ZERO;                                                                                 \
-    STRETCHES_OF_VECTORS(8u, WORD, STORE)                                                                   \
-    STRETCHES_OF_VECTORS(1u, WORD, STORE)                                                                   \
-    if (i_ + gl_SubgroupInvocationID < words_) STORE(i_, 0u, WORD(i_, 0u));                                 \
+    STRETCHES_OF_VECTORS(slot, first_to, first_from, 8u, WORD)                                              \
+    STRETCHES_OF_VECTORS(slot, first_to, first_from, 1u, WORD)                                              \
+    const uint from_ = UNIFORM((first_from) + i_);                                                          \
+    const uint to_ = UNIFORM((first_to) + i_);                                                              \
+    if (i_ + gl_SubgroupInvocationID < words_) {                                                            \
+      STORE_WORD(slot, to_ + gl_SubgroupInvocationID, WORD(i_, from_, 0u));                                 \
+    }                                                                                                       \
   }
-#define STRETCHES_OF_VECTORS(vectors, WORD, STORE)                                                          \
+#define STRETCHES_OF_VECTORS(slot, first_to, first_from, vectors, WORD)                                     \
   for (; i_ + (vectors) * kSubgroupSize <= words_; i_ += (vectors) * kSubgroupSize) {                       \
+    const uint from_ = UNIFORM((first_from) + i_);                                                          \
+    const uint to_ = UNIFORM((first_to) + i_);                                                              \
     uint stretch_[vectors];                                                                                 \
-    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) stretch_[k_] = WORD(i_, k_);                        \
-    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) STORE(i_, k_, stretch_[k_]);                        \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) stretch_[k_] = WORD(i_, from_, k_);                 \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                                   \
+      STORE_WORD(slot, to_ + PlaceInStretch(k_), stretch_[k_]);                                             \
+    }                                                                                                       \
   }
 
 float SumOverSubgroup(float value) {
