@@ -110,12 +110,11 @@ bool TakesRowsBySubgroups(uint32_t rows, uint32_t quads) {
   return rows >= kRowsMin && quads <= kQuadsMax;
 }
 
-// Whether a subgroup of llvmpipe takes rows one after the other, for which both types must have 32
-// bits. It has the results of so many at once.
-constexpr uint32_t kRowsAtOnce = 16;
+// Whether subgroups of llvmpipe take rows one after the other, for which both types must have 32
+// bits.
 bool TakesRowsByWords(const Reduction& reduction, OperandDataType type,
                       OperandDataType result_type) {
-  constexpr uint64_t kRowsMin = 16 * kRowsAtOnce;
+  constexpr uint64_t kRowsMin = 256;  // They have the results of 16 at once.
   constexpr uint64_t kLengthMin = 16;
   return PerQuad(type) == 4 && PerQuad(result_type) == 4 && reduction.reduced.size() == 1 &&
          reduction.reduced[0].strides[0] == 1 && reduction.reduced[0].size >= kLengthMin &&
@@ -168,7 +167,7 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
           shares_row);
   // A workgroup has several subgroups.
   if (by_subgroups) SetRows(call, DivideRoundingUp(outputs, 4u), shares_row);
-  if (by_words) SetRows(call, DivideRoundingUp(outputs, kRowsAtOnce), /*shares_row=*/true);
+  if (by_words) SetRows(call, outputs, /*shares_row=*/true);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
 }
