@@ -39,6 +39,47 @@ uvec2 PackHalves(vec4 x) {
     }                                                                      \
   }
 
+// Turns of a row: as many fours as a workgroup has invocations, all inside. LoadTurn<slot>(type, i) loads four
+// elements of the turn in which this invocation has the i-th four, and STORE_TURN stores as many in the same
+// places. Where a workgroup is one subgroup of llvmpipe they are not neighbours, but the neighbours' neighbours
+// of float32: such vectors are loaded and stored as they lie, and fours are shuffled on the way.
+#if TENSOR_READS == READS_TEXELS
+#include "subgroup.glsl"
+bool AreTurnsByWords(uint type) { return type == kFloat32 && IsWorkgroupOneSubgroup(); }
+#define FIRST_WORD_OF_TURN(i) UNIFORM(4u * ((i) - gl_SubgroupInvocationID))
+#define LOAD_TURN_BY_WORDS(slot, i)                                    \
+  const uint from = FIRST_WORD_OF_TURN(i);                             \
+  vec4 x;                                                              \
+  [[unroll]] for (uint k = 0u; k < 4u; ++k) {                          \
+    x[k] = uintBitsToFloat(LOAD_WORD(slot, from + PlaceInStretch(k))); \
+  }                                                                    \
+  return x;
+#define STORE_TURN_BY_WORDS(slot, i, x)                                   \
+  const uint to_ = FIRST_WORD_OF_TURN(i);                                 \
+  [[unroll]] for (uint k_ = 0u; k_ < 4u; ++k_) {                          \
+    STORE_WORD(slot, to_ + PlaceInStretch(k_), floatBitsToUint((x)[k_])); \
+  }
+#else
+bool AreTurnsByWords(uint type) { return false; }
+#define LOAD_TURN_BY_WORDS(slot, i)
+#define STORE_TURN_BY_WORDS(slot, i, x)
+#endif
+#define DECLARE_LOAD_TURN(slot)                                            \
+  vec4 LoadTurn##slot(uint type, uint i) {                                 \
+    if (AreTurnsByWords(type)) {                                           \
+      LOAD_TURN_BY_WORDS(slot, i)                                          \
+    }                                                                      \
+    return LoadFours##slot(type, i);                                       \
+  }
+#define STORE_TURN(slot, type, i, x)                                       \
+  {                                                                        \
+    if (AreTurnsByWords(type)) {                                           \
+      STORE_TURN_BY_WORDS(slot, i, x)                                      \
+    } else {                                                               \
+      STORE_FOURS(slot, type, i, x)                                        \
+    }                                                                      \
+  }
+
 float SumOfFour(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
 float MaxOfFour(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
 

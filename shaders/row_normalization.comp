@@ -25,6 +25,9 @@ WRITE_SLOT(4)
 DECLARE_LOAD_FOURS(1)
 DECLARE_LOAD_FOURS(2)
 DECLARE_LOAD_FOURS(3)
+DECLARE_LOAD_TURN(1)
+DECLARE_LOAD_TURN(2)
+DECLARE_LOAD_TURN(3)
 
 float Add(float a, float b) { return a + b; }
 WORKGROUP_FOLD(FoldSum, float, Add)
@@ -37,14 +40,14 @@ struct Moments {
   vec4 squares;
 };
 
-// Adds kFoursAtOnce fours, `step` apart. Squares around the mean of few, so that a large mean takes
+// Adds kFoursAtOnce turns, `step` apart. Squares around the mean of few, so that a large mean takes
 // nothing from them.
 void AddFours(inout Moments moments, uint first, uint step, float shift) {
   const float added = float(kFoursAtOnce);
   vec4 x[kFoursAtOnce];
   vec4 mean = vec4(0.0);
   [[unroll]] for (uint i = 0u; i < kFoursAtOnce; ++i) {
-    x[i] = LoadFours1(kType, first + i * step) - shift;
+    x[i] = LoadTurn1(kType, first + i * step) - shift;
     mean += x[i];
   }
   mean *= 1.0 / added;
@@ -87,11 +90,11 @@ void ComputeRow(uint row) {
   bool again;
   do {
     Moments moments = Moments(0.0, vec4(0.0), vec4(0.0));
-    uint next = first;
-    for (; next + (kFoursAtOnce - 1u) * step < count; next += kFoursAtOnce * step) {
-      AddFours(moments, base + next, step, shift);
+    uint turn = UNKNOWN_ZERO;
+    for (; turn + kFoursAtOnce * step <= count; turn += kFoursAtOnce * step) {
+      AddFours(moments, base + turn + first, step, shift);
     }
-    for (; next < count; next += step) AddFour(moments, base + next, shift);
+    for (uint next = turn + first; next < count; next += step) AddFour(moments, base + next, shift);
     mean = FoldSum(moments.count * SumOfFour(moments.mean)) / elements;
     vec4 distance = moments.mean - mean;
     vec4 squares = moments.squares + moments.count * distance * distance;
@@ -113,19 +116,25 @@ void ComputeRow(uint row) {
     if (kHasScale != 0u) factor *= LOAD(2, kType, own);
     if (kHasBias != 0u) row_bias = LOAD(3, kType, own);
   }
-#define NORMALIZE(i)                                                                       \
-  {                                                                                        \
-    vec4 x = (LoadFours1(kType, base + (i)) - center - rest) * factor;                     \
-    if (kAffineAlongRow == 0u) {                                                           \
-      x += row_bias;                                                                       \
-    } else {                                                                               \
-      if (kHasScale != 0u) x *= LoadFours2(kType, i);                                    \
-      if (kHasBias != 0u) x += LoadFours3(kType, i);                                     \
-    }                                                                                      \
-    STORE_FOURS(4, kType, base + (i), x)                                                    \
+  // What LOAD_OF(slot) loads of the row; of scale and bias, of as much of them.
+#define NORMALIZED(x, LOAD_OF, i)                                                                   \
+  vec4 x = (LOAD_OF##1(kType, base + (i)) - center - rest) * factor;                                \
+  if (kAffineAlongRow == 0u) {                                                                      \
+    x += row_bias;                                                                                  \
+  } else {                                                                                          \
+    if (kHasScale != 0u) x *= LOAD_OF##2(kType, i);                                                 \
+    if (kHasBias != 0u) x += LOAD_OF##3(kType, i);                                                  \
   }
-  FOURS_LOOP(first, count, step, NORMALIZE)
-#undef NORMALIZE
+  uint turn = UNKNOWN_ZERO;
+  for (; turn + step <= count; turn += step) {
+    NORMALIZED(x, LoadTurn, turn + first)
+    STORE_TURN(4, kType, base + turn + first, x)
+  }
+  if (turn + first < count) {
+    NORMALIZED(x, LoadFours, turn + first)
+    STORE_FOURS(4, kType, base + turn + first, x)
+  }
+#undef NORMALIZED
 }
 
 void main() {
