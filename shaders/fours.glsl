@@ -39,10 +39,10 @@ uvec2 PackHalves(vec4 x) {
     }                                                                      \
   }
 
-// Turns of a row: as many fours as a workgroup has invocations, all inside. LoadTurn<slot>(type, i) loads four
+// A turn of a row is as many fours as a workgroup has invocations, all inside. LoadTurn<slot>(type, i) loads four
 // elements of the turn in which this invocation has the i-th four, and STORE_TURN stores as many in the same
-// places. Where a workgroup is one subgroup of llvmpipe they are not neighbours, but the neighbours' neighbours
-// of float32: such vectors are loaded and stored as they lie, and fours are shuffled on the way.
+// places: of float32 on llvmpipe, where a workgroup is one subgroup, not four neighbours, but one of each of the
+// four vectors that the turn is. Vectors are loaded and stored as they lie, and fours are shuffled on the way.
 #if TENSOR_READS == READS_TEXELS
 #include "subgroup.glsl"
 bool AreTurnsByWords(uint type) { return type == kFloat32 && IsWorkgroupOneSubgroup(); }
