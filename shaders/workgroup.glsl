@@ -63,8 +63,8 @@ bool FoldsBySubgroups() {
 // Declares `name`, which folds `value` over a workgroup in a fixed order: every invocation gets the
 // result. COMBINE(a, b) is evaluated on values of type `type`, for which there is a ValueOf, and does not
 // depend on their order. A small workgroup that is one subgroup, as on llvmpipe, needs no shared memory and
-// no barrier; there a loop by powers of two would not be unrolled, and only lanes that differ by constants are
-// cheap. Of a few subgroups, as on GPUs, each folds its own values first.
+// no barrier; there a loop by powers of two, with its `if`, would not be unrolled, and only lanes that differ by
+// constants are cheap. Of a few subgroups, as on GPUs, each folds its own values first.
 #define WORKGROUP_FOLD(name, type, COMBINE)                                              \
   shared type name##Shared[gl_WorkGroupSize.x];                                          \
   type name(type value) {                                                                \
