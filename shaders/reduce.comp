@@ -326,10 +326,14 @@ VALUE FoldRow(uint operation, uint base, VALUE shift) {
         blocks[k] = Combine(operation, blocks[k], Map(operation, Decode(uvec2(word, 0u), kType), shift));
       }
     }
-    for (; i < end; i += kSubgroupSize) {
+    for (; i + kSubgroupSize <= end; i += kSubgroupSize) {
       const uint word = LOAD_WORD(1, UNIFORM(base + i) + gl_SubgroupInvocationID);
-      const VALUE x = Map(operation, Decode(uvec2(word, 0u), kType), shift);
-      blocks[0] = Combine(operation, blocks[0], i + gl_SubgroupInvocationID < end ? x : identity);
+      blocks[0] = Combine(operation, blocks[0], Map(operation, Decode(uvec2(word, 0u), kType), shift));
+    }
+    const uint rest = UNIFORM(base + i);
+    if (i + gl_SubgroupInvocationID < end) {
+      const uint word = LOAD_WORD(1, rest + gl_SubgroupInvocationID);
+      blocks[0] = Combine(operation, blocks[0], Map(operation, Decode(uvec2(word, 0u), kType), shift));
     }
     [[unroll]] for (uint k = 0u; k < 4u; ++k) {
       blocks[k] = Combine(operation, blocks[k], blocks[k + 4u]);

@@ -250,27 +250,32 @@ void ComputeQuad(uint quad, uint low, uint high, float share, uint first) {
 
 bool CanGoByWords() { return kRatio != 0u && IsWorkgroupOneSubgroup(); }
 
-// This invocation's column of those from `column` on, between the rows of the input that begin at `low` and
-// at `high`. `column` may be one before the row, or a part of them behind it: there it may be anything.
-float LoadColumn(uint low, uint high, float share, uint column) {
-  const float x = uintBitsToFloat(LOAD_WORD(1, UNIFORM(low + column) + gl_SubgroupInvocationID));
+// The column `behind` column `column`, between the rows of the input that begin at `low` and at `high`. All
+// invocations share these three.
+float LoadColumn(uint low, uint high, float share, uint column, uint behind) {
+  const float x = uintBitsToFloat(LOAD_WORD(1, UNIFORM(low + column) + behind));
   if (kLinear == 0u) return x;
-  const float below = uintBitsToFloat(LOAD_WORD(1, UNIFORM(high + column) + gl_SubgroupInvocationID));
+  const float below = uintBitsToFloat(LOAD_WORD(1, UNIFORM(high + column) + behind));
   const float mixed = x * (1.0 - share) + below * share;
   return share == 0.0 ? x : mixed;
 }
 
-// Two for each of a subgroup's columns of the input.
+// Two for each of a subgroup's columns of the input. What lies beside them is loaded for the first and the last.
 void DoubleColumns(uint result, uint low, uint high, float share, uint column) {
-  const float x = LoadColumn(low, high, share, column);
+  const uint lane = gl_SubgroupInvocationID;
+  const float x = LoadColumn(low, high, share, column, lane);
   float even = x;
   float odd = x;
   if (kLinear != 0u) {
-    const uint own = column + gl_SubgroupInvocationID;
-    even = x * 0.75 + LoadColumn(low, high, share, column - 1u) * 0.25;
-    odd = x * 0.75 + LoadColumn(low, high, share, column + 1u) * 0.25;
-    even = own == 0u ? x : even;
-    odd = own == P4(kAxes + 1u).w - 1u ? x : odd;
+    const uint last = P4(kAxes + 1u).w - 1u;
+    const float left = LoadColumn(low, high, share, max(column, 1u) - 1u, 0u);
+    const float right = LoadColumn(low, high, share, min(column + kSubgroupSize, last), 0u);
+    const float of_left = subgroupShuffle(x, max(lane, 1u) - 1u);
+    const float of_right = subgroupShuffle(x, min(lane + 1u, kSubgroupSize - 1u));
+    even = x * 0.75 + (lane == 0u ? left : of_left) * 0.25;
+    odd = x * 0.75 + (lane == kSubgroupSize - 1u ? right : of_right) * 0.25;
+    even = column + lane == 0u ? x : even;
+    odd = column + lane == last ? x : odd;
   }
   [[unroll]] for (uint k = 0u; k < 2u; ++k) {
     const uint from = PlaceInStretch(k) >> 1;
@@ -283,8 +288,8 @@ void DoubleColumns(uint result, uint low, uint high, float share, uint column) {
 
 // One for each two of as many columns as two subgroups have.
 void HalveColumnsByWords(uint result, uint low, uint high, float share, uint column) {
-  const float first = LoadColumn(low, high, share, column);
-  const float second = LoadColumn(low, high, share, column + kSubgroupSize);
+  const float first = LoadColumn(low, high, share, column, gl_SubgroupInvocationID);
+  const float second = LoadColumn(low, high, share, column + kSubgroupSize, gl_SubgroupInvocationID);
   float of[2];
   [[unroll]] for (uint i = 0u; i < 2u; ++i) {
     const uint from = (2u * gl_SubgroupInvocationID + i) % kSubgroupSize;

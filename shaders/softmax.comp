@@ -350,10 +350,14 @@ float GreatestOfRow(uint base, uint size) {
       greatest[k] = x > greatest[k] ? x : greatest[k];
     }
   }
-  for (; i < size; i += kSubgroupSize) {
+  for (; i + kSubgroupSize <= size; i += kSubgroupSize) {
     const float x = LoadWord1(UNIFORM(base + i), 0u);
-    const bool is_greater = i + gl_SubgroupInvocationID < size && x > greatest[0];
-    greatest[0] = is_greater ? x : greatest[0];
+    greatest[0] = x > greatest[0] ? x : greatest[0];
+  }
+  const uint rest = UNIFORM(base + i);
+  if (i + gl_SubgroupInvocationID < size) {
+    const float x = LoadWord1(rest, 0u);
+    greatest[0] = x > greatest[0] ? x : greatest[0];
   }
   [[unroll]] for (uint k = 1u; k < kVectors; ++k) greatest[0] = max(greatest[0], greatest[k]);
   return FoldMax(greatest[0]);
