@@ -145,9 +145,10 @@ uint WordOfRow(uint source, uint i, uint from, uint k) {
     StepTo(Rank() - 1u, i + place, walk);
     return LOAD_WORD(1, walk.source);
   }
-  const uint word = LOAD_WORD(1, from + place);
   const bool inside = i + place - P4(2u * Rank() - 1u).w < P4(2u * Rank()).x;
-  return source != kNowhere && inside ? word : P(2);
+  uint word = P(2);
+  if (source != kNowhere && inside) word = LOAD_WORD(1, from + place);
+  return word;
 }
 
 void ComputeRowsByWords() {
