@@ -7,12 +7,10 @@
 //
 // Parameters: 0 elements; 1 rank; 2 size of the axis; 3 its stride in slot 1; in uvec4 1 {indices along
 // the axis, as divisor}, quads of a row; in uvec4 2 {blocks of a row, as divisor}, log2 of the quads of a
-// block; 12 quads of all blocks (of four rows each, where slot 1 lies in blocks: then uvec4 1 begins with
-// the fours of indices along the axis); 13 indices along the axis; from uvec4 4 dimensions of the result
-// (strided.glsl, stride .x of slot 1, 0 for the axis).
+// block; 12 quads of all blocks; from uvec4 4 dimensions of the result (strided.glsl, stride .x of slot 1, 0
+// for the axis).
 // Specialisation constants: 1 element type, 2 data type of the indices, 3 rank, 4 whether quads lie in
-// rows (strided.glsl), 5 whether indices are as wide as elements, 6 whether they go by blocks (1), and
-// slot 1 lies so as well, block behind block, each a row of the axis behind the other (2).
+// rows (strided.glsl), 5 whether indices are as wide as elements, 6 whether they go by blocks.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
@@ -33,9 +31,6 @@ READ_SLOT(1)
 READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
-
-const uint kNoBlocks = 0u;
-const uint kBlocksOfInput = 2u;
 
 struct Operands {
   QuadOffsets places;
@@ -61,50 +56,6 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   return LOAD_RAW(1, kType, offset + index * P(3));
 }
 
-// Of an input that lies block behind block.
-struct BlockOperands {
-  uint place;  // Of the quad's first element in the block's first row.
-  uint log2_row;
-  uvec4 indices;
-};
-
-uvec2 ComputeElementOfBlock(BlockOperands operands, uint e, uint k) {
-  uint index = LoadIndex(operands.indices, e, k);
-  return LOAD_RAW(1, kType, operands.place + (index << operands.log2_row) + k);
-}
-
-// Blocks of such an input. Rows of the indices are a page from each other and nobody sees them coming: an
-// invocation loads some before it goes on.
-void ComputeBlocksOfInput() {
-  const uint kRowsAtOnce = 4u;
-  const uint per_quad = Log2PerQuad(kType);
-  const uvec4 rows = P4(1);
-  const uvec4 blocks = P4(2);
-  const uint along_axis = P(13);
-  GRID_STRIDE_LOOP(i, P(12)) {
-    const uint rows_of_block = i >> blocks.w;
-    const uint in_block = i - (rows_of_block << blocks.w);
-    const uint block = Divide(rows_of_block, rows.xyz);
-    const uint along = kRowsAtOnce * (rows_of_block - block * rows.x);
-    const uint outer = Divide(block, blocks.xyz);
-    const uint in_row = ((block - outer * blocks.x) << blocks.w) + in_block;
-    const uint first = (outer * along_axis + along) * rows.w + in_row;
-    uint quads[kRowsAtOnce];
-    uvec4 indices[kRowsAtOnce];
-    [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) {
-      quads[r] = first + min(r, along_axis - 1u - along) * rows.w;
-      indices[r] = LoadIndices(quads[r] << per_quad);
-    }
-    const uint place = (((block * P(2)) << blocks.w) + in_block) << per_quad;
-    [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) {
-      const BlockOperands operands = BlockOperands(place, blocks.w + per_quad, indices[r]);
-      uvec4 bits;
-      COMPUTE_QUAD(bits, kType, quads[r] << per_quad, P(0), operands, ComputeElementOfBlock)
-      if (along + r < along_axis) STORE_QUAD(3, quads[r], bits)
-    }
-  }
-}
-
 void ComputeBlocks() {
   uvec4 indices = P4(1);
   uvec4 blocks = P4(2);
@@ -124,9 +75,7 @@ void ComputeBlocks() {
 }
 
 void main() {
-  if (kByBlocks == kBlocksOfInput) {
-    ComputeBlocksOfInput();
-  } else if (kByBlocks != kNoBlocks) {
+  if (kByBlocks != 0u) {
     ComputeBlocks();
   } else {
     STORE_QUADS(3, kType, P(0), Operands, Prepare, ComputeElement);

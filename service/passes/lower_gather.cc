@@ -9,7 +9,6 @@
 #include "base/checked_math.h"
 #include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
-#include "service/passes/region_copy.h"
 
 namespace webnnd::service {
 namespace {
@@ -18,9 +17,6 @@ using shaders::ShaderId;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::Shape;
-
-// Of a power of two.
-uint32_t Log2(uint32_t number) { return static_cast<uint32_t>(std::countr_zero(number)); }
 
 // How slices of `slice` neighbouring elements move: as words where they fill
 // words.
@@ -67,47 +63,80 @@ void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, ui
   }
 }
 
-// How what lies behind an axis is cut into strips of neighbouring columns, which lie one behind the
-// other in a temporary. What comes back to one column of a large tensor then finds it in a cache:
-// as the tensor lies, all of its lines are a row apart, and share few sets of the cache.
-struct Strips {
-  uint32_t columns = 0;
-  uint32_t count = 0;  // Behind the axis.
-};
-
-// None where a cache keeps the tensor whole, or no strip, or what comes back to it, `places`
-// elements, is too little.
-std::optional<Strips> StripsOf(const OperandDescriptor& tensor, const AxisView& view,
-                               uint64_t places, bool wide) {
+// The call by strips (shaders/strips.glsl), if `tensor` is so large that a cache does not keep it,
+// and elements come back to it along the axis often enough for its copy to pay: as many as there
+// are indices. It lacks buffers, of which the last one is for strips, and its cost.
+std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const OperandDescriptor& tensor,
+                                          const OperandDescriptor& indices, uint32_t axis,
+                                          const LoweringBuilder& builder) {
   constexpr uint64_t kCachedBytes = uint64_t{1} << 20;
-  constexpr uint64_t kTensorBytesMax = uint64_t{64} << 20;  // Its copy takes memory.
-  constexpr uint32_t kRowBytes = 256;                       // Of a strip: some lines.
+  constexpr uint64_t kTensorBytesMax = uint64_t{64}
+                                       << 20;  // Strips of all workgroups take as many.
+  constexpr uint32_t kRowBytes = 256;          // kStripWords of strips.glsl.
   constexpr uint64_t kStripBytesMax = uint64_t{1} << 20;
-  constexpr uint64_t kElementsOfPlaceMax = 4;
+  constexpr uint64_t kElementsOfIndexMax = 4;
+  constexpr uint64_t kStripsMin = 8;  // No more threads have any.
+  constexpr uint32_t kRowsOfTurn = 4;
+  // Four words of each are read and written, and no loops are inside: an invocation takes four
+  // times as many turns as others, so that threads keep to one strip's memory each.
+  constexpr uint32_t kCostPerTurn = 4 * 32 * kRowsOfTurn;
+  // With vectors of four lanes, a strip is four.
+  constexpr uint64_t kRowsMax = kInvocationIterationsMax / 5;
   const uint32_t bits = webidl::BitsPerElement(tensor.data_type());
-  if (wide || bits < 8) return std::nullopt;
-  const uint32_t columns = kRowBytes * 8 / bits;
-  if (tensor.byte_length() / view.outer() <= kCachedBytes ||
-      tensor.byte_length() > kTensorBytesMax || view.inner % columns != 0 ||
-      uint64_t{view.axis} * kRowBytes > kStripBytesMax ||
-      tensor.element_count() > kElementsOfPlaceMax * places) {
+  const AxisView view = ViewAlong(tensor.shape(), axis);
+  const uint32_t along_axis = indices.shape()[axis];
+  const uint64_t row_bytes = uint64_t{view.inner} * bits / 8;
+  if (builder.wide() || bits < 8 || row_bytes % kRowBytes != 0 ||
+      tensor.byte_length() / view.outer() <= kCachedBytes ||
+      tensor.byte_length() > kTensorBytesMax || uint64_t{view.axis} * kRowBytes > kStripBytesMax ||
+      tensor.element_count() > kElementsOfIndexMax * indices.element_count() ||
+      uint64_t{view.axis} + along_axis > kRowsMax) {
     return std::nullopt;
   }
-  return Strips{.columns = columns, .count = view.inner / columns};
+  const auto strips_of_row = static_cast<uint32_t>(row_bytes / kRowBytes);
+  const uint64_t strips = uint64_t{view.outer()} * strips_of_row;
+  if (strips < kStripsMin) return std::nullopt;
+  LoweredCall call;
+  call.shader = shader;
+  call.specialization = {static_cast<uint32_t>(tensor.data_type()),
+                         static_cast<uint32_t>(indices.data_type())};
+  call.parameters = {NarrowCast<uint32_t>(strips), static_cast<uint32_t>(row_bytes / 4), view.axis,
+                     along_axis};
+  AppendDivisor(strips_of_row, call.parameters);
+  call.workgroups = strips;
+  call.cost_per_turn = kCostPerTurn;
+  return call;
 }
 
-// A copy of `tensor` in strips.
-ValueId AddInStrips(ValueId tensor, const AxisView& view, const Strips& strips,
-                    LoweringBuilder& builder) {
-  const ValueId result = builder.AddTemporary(builder.descriptor(tensor));
-  AddRegionCopy({.source = tensor,
-                 .result = result,
-                 .dimensions = {{view.outer(), {view.axis * view.inner}},
-                                {strips.count, {strips.columns}},
-                                {view.axis, {view.inner}},
-                                {strips.columns, {1}}}},
-                builder);
-  return result;
+std::optional<LoweredCall> MakeGatherStripsCall(const Node& node, uint32_t axis,
+                                                LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  auto call = MakeStripsCall(ShaderId::kGatherStrips, input, indices, axis, builder);
+  if (!call) return std::nullopt;
+  call->cost = 2 * input.byte_length() + indices.byte_length() + 2 * result.byte_length();
+  call->buffers = {{node.operands[0], false},
+                   {node.operands[1], false},
+                   {node.results[0], true},
+                   {builder.AddTemporary(input), true}};
+  return call;
+}
+
+std::optional<LoweredCall> MakeScatterStripsCall(const Node& node, uint32_t axis,
+                                                 LoweringBuilder& builder) {
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
+  auto call = MakeStripsCall(ShaderId::kScatterStrips, result, indices, axis, builder);
+  if (!call) return std::nullopt;
+  call->cost = 4 * result.byte_length() + indices.byte_length() + 2 * updates.byte_length();
+  call->buffers = {{node.operands[0], false},
+                   {node.operands[1], false},
+                   {node.operands[2], false},
+                   {node.results[0], true},
+                   {builder.AddTemporary(result), true}};
+  return call;
 }
 
 // The two calls that write `updates` into `result`, which already holds a copy
@@ -292,6 +321,10 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
   strides[axis] = 0;
   std::vector<StridedDimension> dimensions = Coalesce(
       MakeDimensions(result.shape(), std::vector<std::vector<uint32_t>>{std::move(strides)}));
+  if (auto call = MakeGatherStripsCall(node, axis, builder)) {
+    builder.AddCall(std::move(*call));
+    return {};
+  }
   LoweredCall call;
   call.shader = ShaderId::kGatherElements;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
@@ -301,29 +334,23 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
                      static_cast<uint32_t>(dimensions.size()), input.shape()[axis], axis_stride};
   const uint32_t per_quad = PerQuad(result.data_type());
   const AxisView view = ViewAlong(input.shape(), axis);
-  const std::optional<Strips> strips =
-      StripsOf(input, view, result.element_count(), builder.wide());
-  const uint32_t block_log2 =
-      strips ? Log2(strips->columns / per_quad) : BlockLog2(input, view, builder.wide());
+  const uint32_t block_log2 = BlockLog2(input, view, builder.wide());
   const uint32_t row_quads = view.inner / per_quad;
   const uint32_t blocks = std::max(DivideRoundingUp(row_quads, 1u << block_log2), 1u);
   const uint32_t along_axis = indices.shape()[axis];
-  constexpr uint32_t kRowsAtOnce = 4;  // Of shaders/gather_elements.comp.
-  const uint32_t rows = strips ? DivideRoundingUp(along_axis, kRowsAtOnce) : along_axis;
-  const uint64_t quads =
-      block_log2 == 0 ? StoreQuads(result) : (uint64_t{view.outer()} * blocks * rows) << block_log2;
-  AppendDivisor(rows, call.parameters, row_quads);
+  const uint64_t quads = block_log2 == 0
+                             ? StoreQuads(result)
+                             : (uint64_t{view.outer()} * blocks * along_axis) << block_log2;
+  AppendDivisor(along_axis, call.parameters, row_quads);
   AppendDivisor(blocks, call.parameters, block_log2);
-  call.parameters.insert(call.parameters.end(), {NarrowCast<uint32_t>(quads), along_axis, 0, 0});
+  call.parameters.insert(call.parameters.end(), {NarrowCast<uint32_t>(quads), 0, 0, 0});
   AppendDimensions(dimensions, call.parameters);
   call.specialization.push_back(RankConstant(dimensions));
   call.specialization.push_back(QuadsLieInRows(dimensions, per_quad));
   call.specialization.push_back(PerQuad(indices.data_type()) == per_quad);
-  constexpr uint32_t kBlocksOfInput = 2;
-  call.specialization.push_back(strips ? kBlocksOfInput : block_log2 != 0);
+  call.specialization.push_back(block_log2 != 0);
   call.invocations = quads;
   call.cost = indices.byte_length() + 2 * result.byte_length();
-  if (strips) call.buffers[0].value = AddInStrips(node.operands[0], view, *strips, builder);
   builder.AddCall(std::move(call));
   return {};
 }
@@ -360,6 +387,10 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
 Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
   uint32_t axis = std::get<webidl::ScatterAttributes>(node.attributes).axis;
   if (auto call = MakeScatterColumnsCall(node, axis, builder)) {
+    builder.AddCall(std::move(*call));
+    return {};
+  }
+  if (auto call = MakeScatterStripsCall(node, axis, builder)) {
     builder.AddCall(std::move(*call));
     return {};
   }

@@ -181,15 +181,16 @@ TEST(GatherElements, FromALargeInput_MatchesReference) {
   ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt32, {8200, 2064}, 7);
 }
 
-// So often that a copy of the input in strips pays: with one row of indices behind the last four,
-// two, and three, and of every width beside indices of either.
+// So often that a copy of the input in strips pays: of rows, of the input and of indices, one, two,
+// and three more than a multiple of four, and of every width beside indices of either.
 TEST(GatherElements, OftenFromALargeInput_MatchesReference) {
-  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt32, {2, 1100, 256}, 281);
-  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt64, {2200, 128}, 551);
-  ExpectGathersElements(OperandDataType::kFloat16, OperandDataType::kUint32, {1100, 512}, 282);
-  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt64, {1100, 128}, 283);
-  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {1100, 128}, 284);
-  ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt32, {1100, 1024}, 281);
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt32, {2, 1030, 256}, 261);
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt64, {515, 512}, 551);
+  ExpectGathersElements(OperandDataType::kFloat16, OperandDataType::kUint32, {521, 1024}, 142);
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt64, {520, 256}, 143);
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {520, 256}, 140);
+  ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt32, {518, 2048}, 131);
+  ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt64, {517, 2048}, 133);
 }
 
 void ExpectGathersNd(OperandDataType type, const Shape& shape, uint32_t rows,
@@ -312,25 +313,30 @@ TEST(ScatterElements, EveryAxis_MatchesReference) {
 }
 
 // Updates of [shape[0], updates, shape[2]] along axis 1, of which some name the same place.
-void ExpectScattersElements(const Shape& shape, uint32_t updates_of_row) {
+void ExpectScattersElements(OperandDataType type, OperandDataType index_type, const Shape& shape,
+                            uint32_t updates_of_row) {
   const Shape update_shape = {shape[0], updates_of_row, shape[2]};
+  const HostTensor input = Pattern(type, shape);
+  const HostTensor indices = Indices(index_type, update_shape, shape[1], /*wild=*/true);
+  const HostTensor updates = Pattern(type, update_shape, 60);
+  const HostTensor result = RunOne(OperatorKind::kScatterElements, {input, indices, updates},
+                                   webidl::ScatterAttributes{1});
+  Values expected = input.Values();
+  const Values at = indices.Values();
+  const Values from = updates.Values();
+  for (size_t e = 0; e < at.size(); ++e) {
+    const size_t outer = e / (updates_of_row * shape[2]);
+    const size_t place = outer * shape[1] + Resolve(at[e], shape[1]);
+    expected[place * shape[2] + e % shape[2]] = from[e];
+  }
+  EXPECT_EQ(result.Values(), expected)
+      << input.descriptor.ToString() << " " << indices.descriptor.ToString();
+}
+
+void ExpectScattersElements(const Shape& shape, uint32_t updates_of_row) {
   for (OperandDataType type : kTypes) {
     for (OperandDataType index_type : kIndexTypes) {
-      const HostTensor input = Pattern(type, shape);
-      const HostTensor indices = Indices(index_type, update_shape, shape[1], /*wild=*/true);
-      const HostTensor updates = Pattern(type, update_shape, 60);
-      const HostTensor result = RunOne(OperatorKind::kScatterElements, {input, indices, updates},
-                                       webidl::ScatterAttributes{1});
-      Values expected = input.Values();
-      const Values at = indices.Values();
-      const Values from = updates.Values();
-      for (size_t e = 0; e < at.size(); ++e) {
-        const size_t outer = e / (updates_of_row * shape[2]);
-        const size_t place = outer * shape[1] + Resolve(at[e], shape[1]);
-        expected[place * shape[2] + e % shape[2]] = from[e];
-      }
-      EXPECT_EQ(result.Values(), expected)
-          << input.descriptor.ToString() << " " << indices.descriptor.ToString();
+      ExpectScattersElements(type, index_type, shape, updates_of_row);
     }
   }
 }
@@ -340,6 +346,17 @@ TEST(ScatterElements, IntoManyRows_LastUpdateWins) {
   ExpectScattersElements({5, 6, 64}, 9);
   ExpectScattersElements({5, 6, 63}, 9);
   ExpectScattersElements({300, 6, 1}, 9);
+}
+
+// Into a copy in strips: of every width, beside indices of either.
+TEST(ScatterElements, OftenIntoALargeTensor_LastUpdateWins) {
+  using enum OperandDataType;
+  ExpectScattersElements(kFloat32, kInt32, {2, 258, 1024}, 301);
+  ExpectScattersElements(kFloat16, kUint32, {1, 513, 1024}, 130);
+  ExpectScattersElements(kInt64, kInt64, {1, 515, 256}, 131);
+  ExpectScattersElements(kInt64, kInt32, {1, 516, 256}, 132);
+  ExpectScattersElements(kUint8, kInt32, {1, 513, 2048}, 133);
+  ExpectScattersElements(kUint8, kInt64, {1, 514, 2048}, 134);
 }
 
 // Axes of several tiles, the last of which is shorter, and of less than one.

@@ -1,0 +1,48 @@
+// gatherElements by strips (strips.glsl): slot 1 taken at the indices of slot 2 along one axis -> slot 3. Slot
+// 4 is memory for strips. Parameters and specialisation constants are those of strips.glsl.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "strips.glsl"
+
+READ_SLOT(1)
+READ_SLOT(2)
+WRITE_SLOT(3)
+WRITE_SLOT(4)
+
+// The word `column` of a row of the strip, each of its elements from where word `word` of the indices says.
+uint GatherWord(uint word, uint column) {
+  const uint strip = RowOfStrip(0u);
+  if (ElementsOfWord() > 1u) {
+    const int width = 1 << BitsLog2(kType);
+    uint result = 0u;
+    [[unroll]] for (uint j = 0u; j < ElementsOfWord(); ++j) {
+      const uint bits = RELOAD_WORD(4, strip + LOAD_PLACE(2, word, j) * kColumns + column);
+      result = bitfieldInsert(result, bits >> (int(j) * width), int(j) * width, width);
+    }
+    return result;
+  } else {
+    return RELOAD_WORD(4, strip + LOAD_PLACE(2, word, 0u) * kColumns + column);
+  }
+}
+
+void GatherRow(uint first) {
+  uint words[kVectorsAtOnce];
+  [[unroll]] for (uint k = 0u; k < kVectorsAtOnce; ++k) {
+    words[k] = GatherWord(first + PlaceInStretch(k), PlaceInStretch(k));
+  }
+  [[unroll]] for (uint k = 0u; k < kVectorsAtOnce; ++k) {
+    STORE_WORD(3, first + PlaceInStretch(k), words[k]);
+  }
+}
+
+void GatherStrip(uint tensor, uint indices) {
+#define COPY(row) COPY_ROW_TO_STRIP(1, 4, tensor, row)
+#define ASK(word) LOAD_RAW(2, kIndexType, ElementOfWord(word)).x
+#define GATHER(row) GatherRow(UNIFORM(indices + row * P(1)));
+  uint asked = 0u;
+  ROWS_LOOP(P(2), COPY)
+  ROWS_AHEAD_LOOP(indices, P(3), asked, ASK, GATHER)
+  STORE_WORD(4, RowOfStrip(0u) + PlaceInStretch(0u), asked);
+}
+
+void main() { STRIPS_LOOP(GatherStrip) }
