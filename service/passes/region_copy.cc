@@ -144,6 +144,9 @@ void FillQuadCall(RegionCopy copy, OperandDataType type, bool wide, LoweredCall&
   if (by_rows) {
     copy.result_offset /= per_quad;
     call.workgroups = count / row;
+    // By vectors of 16 words: those of long rows eight at a time, up to seven by themselves.
+    constexpr uint32_t kLongRowQuads = 128;
+    if (row / per_quad >= kLongRowQuads) call.cost_per_turn = 8;
     call.parameters =
         Parameters(copy, count, {row / per_quad, NarrowCast<uint32_t>(count / row), 0});
     return;

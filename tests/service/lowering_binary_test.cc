@@ -191,6 +191,16 @@ TEST(Binary, IntegerArithmetic_WrapsAndNeverTraps) {
   }
 }
 
+// lavapipe leaves loops early after 65535 iterations of an invocation, and each of these takes 31.
+TEST(Binary, ManyIntegerPowers_AreAllWhole) {
+  constexpr uint32_t kCount = 1 << 20;
+  const HostTensor base = HostTensor::Create(OperandDataType::kInt32, {kCount}, {3});
+  const HostTensor exponent = HostTensor::Create(OperandDataType::kInt32, {kCount}, {0x7ffffffe});
+  const Values powers = RunOne(OperatorKind::kPow, {base, exponent}).Values();
+  constexpr long double kNinth = 954437177;  // 9 times as much is 1, modulo 2^32.
+  EXPECT_EQ(std::count(powers.begin(), powers.end(), kNinth), kCount);
+}
+
 TEST(Binary, Comparisons_AreFalseForNan) {
   Sample sample(5);
   const auto expect = [&](OperatorKind kind, OperandDataType type, const BinaryReference& reference,
