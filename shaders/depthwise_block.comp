@@ -16,6 +16,7 @@
 // On llvmpipe float32 goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = false;
+#define MASKED_TAPS_CONSTANT 8
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

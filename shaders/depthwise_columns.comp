@@ -22,6 +22,7 @@ layout(constant_id = 8) const uint kLead = 0u;
 #if TENSOR_READS == READS_TEXELS
 #define STEP 1u
 const bool kHasWholeTurns = true;
+#define MASKED_TAPS_CONSTANT 9
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

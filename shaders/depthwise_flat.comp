@@ -20,6 +20,7 @@ layout(constant_id = 8) const uint kStraddles = 0u;
 #if TENSOR_READS == READS_TEXELS
 #define STEP 1u
 const bool kHasWholeTurns = false;
+#define MASKED_TAPS_CONSTANT 9
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

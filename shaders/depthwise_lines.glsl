@@ -9,12 +9,15 @@
 // (base/drivers_llvm/lane_loads.h). What invocations share, UNIFORM names as such.
 //
 // Who includes it says whether images mostly have so many lines that a loop of its own pays for those
-// inside: kHasWholeTurns.
+// inside: kHasWholeTurns; and which specialisation constant has a bit for each tap of a row that lies
+// outside of the image for some column of the result: MASKED_TAPS_CONSTANT.
 #ifndef WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 
 #include "depthwise.glsl"
 #include "subgroup.glsl"
+
+layout(constant_id = MASKED_TAPS_CONSTANT) const uint kMaskedTaps = 0xffu;
 
 // Of a turn: sums do not wait for where lines are, and are selected by mask once.
 const uint kLinesAtOnce = TAPS == 3u && STEP == 1u ? 3u : 2u;
@@ -51,8 +54,9 @@ void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[kRo
     const uint at = UNIFORM(lines.place + y * lines.step) + STEP * gl_SubgroupInvocationID;
     const uint mask = are_whole || y < lines.height ? kAllBits : 0u;
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      const uint pixel = LOAD_WORD(1, at + x);
-      pixels[i][x] = uintBitsToFloat(pixel & lines.masks[x] & mask);
+      uint pixel = LOAD_WORD(1, at + x) & mask;
+      if (((kMaskedTaps >> x) & 1u) != 0u) pixel &= lines.masks[x];
+      pixels[i][x] = uintBitsToFloat(pixel);
     }
   }
   [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {

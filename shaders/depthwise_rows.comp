@@ -18,6 +18,7 @@ layout(constant_id = 8) const uint kLead = 0u;
 // On llvmpipe float32 goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = true;
+#define MASKED_TAPS_CONSTANT 9
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

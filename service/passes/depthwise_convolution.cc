@@ -45,6 +45,18 @@ bool LiesAsTheImage(const Convolution& convolution, uint64_t results) {
 // Where in a four a window's first column lies whose result is the first of four.
 uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 
+// A bit for each tap of a row that is outside of the image for some result.
+uint32_t TapsOutside(const Axis& width) {
+  uint32_t outside = 0;
+  const uint64_t last = uint64_t{width.output - 1} * width.stride;
+  for (uint32_t tap = 0; tap < width.window; ++tap) {
+    const bool is_outside =
+        tap < width.padding || last + tap >= width.padding + uint64_t{width.input};
+    outside |= uint32_t{is_outside} << tap;
+  }
+  return outside;
+}
+
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
 // lines a turn, beside a turn for these and one for the channel.
@@ -169,6 +181,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(LeadOf(convolution.width));
   }
   if (block.is_flat) call.specialization.push_back(line * output.row % 4 != 0);
+  if (block.has_lines) call.specialization.push_back(TapsOutside(convolution.width));
   if (channels_last && block.steps_max > 1) call.specialization.push_back(by_channels);
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
