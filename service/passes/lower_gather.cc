@@ -63,16 +63,15 @@ void AppendCoordinates(std::span<const uint32_t> shape, uint32_t coordinates, ui
   }
 }
 
-// The call by strips (shaders/strips.glsl), if `tensor` is so large that a cache does not keep it,
-// and elements come back to it along the axis often enough for its copy to pay: as many as there
-// are indices. It lacks buffers, of which the last one is for strips, and its cost.
-std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const OperandDescriptor& tensor,
-                                          const OperandDescriptor& indices, uint32_t axis,
-                                          const LoweringBuilder& builder) {
+// The call of gatherElements or scatterElements by strips (shaders/strips.glsl), if the input is so
+// large that a cache does not keep it, and elements come back to it along the axis often enough for
+// its copy to pay: as many as there are indices.
+std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uint32_t axis,
+                                          LoweringBuilder& builder) {
   constexpr uint64_t kCachedBytes = uint64_t{1} << 20;
-  constexpr uint64_t kTensorBytesMax = uint64_t{64}
-                                       << 20;  // Strips of all workgroups take as many.
-  constexpr uint32_t kRowBytes = 256;          // kStripWords of strips.glsl.
+  // Strips of all workgroups take as many at most.
+  constexpr uint64_t kInputBytesMax = uint64_t{64} << 20;
+  constexpr uint32_t kRowBytes = 256;  // kStripWords of strips.glsl.
   constexpr uint64_t kStripBytesMax = uint64_t{1} << 20;
   constexpr uint64_t kElementsOfIndexMax = 4;
   constexpr uint64_t kStripsMin = 8;  // No more threads have any.
@@ -80,16 +79,19 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const OperandDescript
   // Four words of each are read and written, and no loops are inside: an invocation takes four
   // times as many turns as others, so that threads keep to one strip's memory each.
   constexpr uint32_t kCostPerTurn = 4 * 32 * kRowsOfTurn;
-  // With vectors of four lanes, a strip is four.
+  // An invocation may have a strip more than its share, and with vectors of four lanes each is
+  // four.
   constexpr uint64_t kRowsMax = kInvocationIterationsMax / 5;
-  const uint32_t bits = webidl::BitsPerElement(tensor.data_type());
-  const AxisView view = ViewAlong(tensor.shape(), axis);
+  const OperandDescriptor input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
+  const uint32_t bits = webidl::BitsPerElement(input.data_type());
+  const AxisView view = ViewAlong(input.shape(), axis);
   const uint32_t along_axis = indices.shape()[axis];
   const uint64_t row_bytes = uint64_t{view.inner} * bits / 8;
   if (builder.wide() || bits < 8 || row_bytes % kRowBytes != 0 ||
-      tensor.byte_length() / view.outer() <= kCachedBytes ||
-      tensor.byte_length() > kTensorBytesMax || uint64_t{view.axis} * kRowBytes > kStripBytesMax ||
-      tensor.element_count() > kElementsOfIndexMax * indices.element_count() ||
+      input.byte_length() / view.outer() <= kCachedBytes || input.byte_length() > kInputBytesMax ||
+      uint64_t{view.axis} * kRowBytes > kStripBytesMax ||
+      input.element_count() > kElementsOfIndexMax * indices.element_count() ||
       uint64_t{view.axis} + along_axis > kRowsMax) {
     return std::nullopt;
   }
@@ -98,44 +100,20 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const OperandDescript
   if (strips < kStripsMin) return std::nullopt;
   LoweredCall call;
   call.shader = shader;
-  call.specialization = {static_cast<uint32_t>(tensor.data_type()),
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
                          static_cast<uint32_t>(indices.data_type())};
   call.parameters = {NarrowCast<uint32_t>(strips), static_cast<uint32_t>(row_bytes / 4), view.axis,
                      along_axis};
   AppendDivisor(strips_of_row, call.parameters);
   call.workgroups = strips;
+  call.cost = 2 * builder.descriptor(node.results[0]).byte_length();
+  for (ValueId operand : node.operands) {
+    call.cost += 2 * builder.descriptor(operand).byte_length();
+    call.buffers.push_back({operand, false});
+  }
   call.cost_per_turn = kCostPerTurn;
-  return call;
-}
-
-std::optional<LoweredCall> MakeGatherStripsCall(const Node& node, uint32_t axis,
-                                                LoweringBuilder& builder) {
-  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
-  const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  auto call = MakeStripsCall(ShaderId::kGatherStrips, input, indices, axis, builder);
-  if (!call) return std::nullopt;
-  call->cost = 2 * input.byte_length() + indices.byte_length() + 2 * result.byte_length();
-  call->buffers = {{node.operands[0], false},
-                   {node.operands[1], false},
-                   {node.results[0], true},
-                   {builder.AddTemporary(input), true}};
-  return call;
-}
-
-std::optional<LoweredCall> MakeScatterStripsCall(const Node& node, uint32_t axis,
-                                                 LoweringBuilder& builder) {
-  const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
-  const OperandDescriptor& updates = builder.descriptor(node.operands[2]);
-  auto call = MakeStripsCall(ShaderId::kScatterStrips, result, indices, axis, builder);
-  if (!call) return std::nullopt;
-  call->cost = 4 * result.byte_length() + indices.byte_length() + 2 * updates.byte_length();
-  call->buffers = {{node.operands[0], false},
-                   {node.operands[1], false},
-                   {node.operands[2], false},
-                   {node.results[0], true},
-                   {builder.AddTemporary(result), true}};
+  call.buffers.push_back({node.results[0], true});
+  call.buffers.push_back({builder.AddTemporary(input), true});
   return call;
 }
 
@@ -312,6 +290,10 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
 
 Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
   uint32_t axis = std::get<webidl::GatherAttributes>(node.attributes).axis;
+  if (auto call = MakeStripsCall(ShaderId::kGatherStrips, node, axis, builder)) {
+    builder.AddCall(std::move(*call));
+    return {};
+  }
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
@@ -321,10 +303,6 @@ Status LowerGatherElements(const Node& node, LoweringBuilder& builder) {
   strides[axis] = 0;
   std::vector<StridedDimension> dimensions = Coalesce(
       MakeDimensions(result.shape(), std::vector<std::vector<uint32_t>>{std::move(strides)}));
-  if (auto call = MakeGatherStripsCall(node, axis, builder)) {
-    builder.AddCall(std::move(*call));
-    return {};
-  }
   LoweredCall call;
   call.shader = ShaderId::kGatherElements;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
@@ -390,7 +368,7 @@ Status LowerScatterElements(const Node& node, LoweringBuilder& builder) {
     builder.AddCall(std::move(*call));
     return {};
   }
-  if (auto call = MakeScatterStripsCall(node, axis, builder)) {
+  if (auto call = MakeStripsCall(ShaderId::kScatterStrips, node, axis, builder)) {
     builder.AddCall(std::move(*call));
     return {};
   }
