@@ -74,7 +74,7 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
   constexpr uint32_t kRowBytes = 256;  // kStripWords of strips.glsl.
   constexpr uint64_t kStripBytesMax = uint64_t{1} << 20;
   constexpr uint64_t kElementsOfIndexMax = 4;
-  constexpr uint64_t kStripsMin = 8;  // No more threads have any.
+  constexpr uint64_t kStripsMin = 4;  // No more threads have any.
   constexpr uint32_t kRowsOfTurn = 4;
   // Four words of each are read and written, and no loops are inside: an invocation takes four
   // times as many turns as others, so that threads keep to one strip's memory each.
