@@ -101,6 +101,7 @@ class Broker final : public WorkerActions {
   // What the pool decides.
   Status Start(uint32_t id) override;
   PingResult Ping(uint32_t id, uint32_t sequence) override;
+  std::optional<ThreadTimes> TimesOf(uint32_t id) override;
   Status Serve(uint32_t id, uint32_t client) override;
   void Kill(uint32_t id) override;
   void TurnAway(uint32_t client, const Status& why) override;
@@ -579,6 +580,10 @@ UniqueFd Broker::OpenTraceFile(uint32_t worker) const {
 }
 
 PingResult Broker::Ping(uint32_t id, uint32_t sequence) { return workers_.at(id).Ping(sequence); }
+
+std::optional<ThreadTimes> Broker::TimesOf(uint32_t id) {
+  return ReadThreadTimes(workers_.at(id).pid());
+}
 
 Status Broker::Serve(uint32_t id, uint32_t client) {
   auto found = clients_.find(client);

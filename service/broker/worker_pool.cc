@@ -39,8 +39,9 @@ int64_t WorkerPool::Worker::deadline_ms() const {
   if (closed_since_ms) return *closed_since_ms + limits::kHeartbeatSilenceMaxMs;
   if (state == State::kStarting) return started_ms + limits::kWorkerStartMaxMs;
   const int64_t ping_ms = ping_sent ? INT64_MAX : next_ping_ms;
-  if (!silent_since_ms) return ping_ms;
-  return std::min(ping_ms, *silent_since_ms + limits::kHeartbeatSilenceMaxMs);
+  if (!silence) return ping_ms;
+  return std::min({ping_ms, silence->looked_ms + limits::kHeartbeatIntervalMs,
+                   silence->since_ms + limits::kHeartbeatSilenceMaxMs});
 }
 
 void WorkerPool::OnClient(uint32_t client, pid_t process) {
@@ -86,7 +87,7 @@ Status WorkerPool::Handle(uint32_t id, Worker& worker, std::span<const std::byte
       message.sequence == worker.sequence) {
     ++worker.sequence;
     worker.ping_sent = false;
-    worker.silent_since_ms.reset();
+    worker.silence.reset();
     worker.reports_left = 0;
     return {};
   }
@@ -134,7 +135,7 @@ void WorkerPool::OnUnheard(uint32_t id, int64_t now_ms) {
   auto found = workers_.find(id);
   if (found == workers_.end()) return;
   Worker& worker = found->second;
-  if (worker.silent_since_ms) worker.silent_since_ms = now_ms;
+  if (worker.silence) worker.silence = Silence{now_ms, now_ms, {}};
   if (worker.state == State::kStarting) worker.started_ms = now_ms;
 }
 
@@ -209,21 +210,33 @@ Status WorkerPool::OnTimer(uint32_t id, Worker& worker, int64_t now_ms) {
   if (worker.state == State::kStarting) {
     return DeviceLostError("the worker is not ready in time ({} ms)", limits::kWorkerStartMaxMs);
   }
-  if (worker.silent_since_ms &&
-      now_ms - *worker.silent_since_ms >= limits::kHeartbeatSilenceMaxMs) {
-    return DeviceLostError("the worker is silent ({} ms)", now_ms - *worker.silent_since_ms);
+  if (worker.silence) {
+    LookAt(id, *worker.silence, now_ms);
+    const int64_t silent_ms = now_ms - worker.silence->since_ms;
+    if (silent_ms >= limits::kHeartbeatSilenceMaxMs) {
+      return DeviceLostError("the worker is silent ({} ms)", silent_ms);
+    }
   }
-  SendPing(id, worker, now_ms);
+  if (!worker.ping_sent && now_ms >= worker.next_ping_ms) SendPing(id, worker, now_ms);
   return {};
+}
+
+void WorkerPool::LookAt(uint32_t id, Silence& silence, int64_t now_ms) {
+  const std::optional<ThreadTimes> times = actions_.TimesOf(id);
+  if (times && silence.seen) {
+    silence.since_ms += WaitedMs(*silence.seen, *times, now_ms - silence.looked_ms);
+  }
+  silence.looked_ms = now_ms;
+  silence.seen = times;
 }
 
 void WorkerPool::SendPing(uint32_t id, Worker& worker, int64_t now_ms) {
   const PingResult result = actions_.Ping(id, worker.sequence);
   worker.ping_sent = result == PingResult::kSent;
   if (result == PingResult::kNotSent) {
-    worker.silent_since_ms.reset();
-  } else if (!worker.silent_since_ms) {
-    worker.silent_since_ms = now_ms;
+    worker.silence.reset();
+  } else if (!worker.silence) {
+    worker.silence = Silence{now_ms, now_ms, {}};
   }
   worker.reports_left = worker.clients.size();
   worker.next_ping_ms = now_ms + limits::kHeartbeatIntervalMs;

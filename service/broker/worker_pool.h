@@ -17,6 +17,7 @@
 #include "base/limits.h"
 #include "base/result.h"
 #include "service/broker/fair_queue.h"
+#include "service/broker/thread_times.h"
 
 namespace webnnd::service {
 
@@ -38,6 +39,8 @@ class WorkerActions {
   // Starts the worker `id`. An error: there is none, and its end is not told.
   virtual Status Start(uint32_t id) = 0;
   virtual PingResult Ping(uint32_t id, uint32_t sequence) = 0;
+  // Of the thread that answers pings; nothing where they are not known.
+  virtual std::optional<ThreadTimes> TimesOf(uint32_t /*id*/) { return std::nullopt; }
   // Hands the client over. An error: the client is still ours.
   virtual Status Serve(uint32_t id, uint32_t client) = 0;
   // Its packets are of no interest from here on; OnEnd comes.
@@ -134,6 +137,15 @@ class WorkerPool {
   bool hopeless() const { return !ever_ready_ && start_failures_ >= kWorkerStartAttempts; }
 
  private:
+  // An answer that is owed.
+  struct Silence {
+    // Later than it began by what the worker waited for a processor.
+    int64_t since_ms;
+    // When it was last looked whether it waits, and what was seen then.
+    int64_t looked_ms;
+    std::optional<ThreadTimes> seen;
+  };
+
   struct Worker {
     State state = State::kStarting;
     int64_t started_ms = 0;
@@ -141,8 +153,8 @@ class WorkerPool {
     uint32_t sequence = 1;
     bool ping_sent = false;
     int64_t next_ping_ms = 0;
-    // Since when it owes an answer, and has no line to give it by.
-    std::optional<int64_t> silent_since_ms;
+    std::optional<Silence> silence;
+    // Since when it has no line to answer by.
     std::optional<int64_t> closed_since_ms;
     // Until then it is given no further client.
     int64_t serve_again_ms = 0;
@@ -166,6 +178,8 @@ class WorkerPool {
   // An error says why the worker has to go: it is silent, or not ready in time.
   Status OnTimer(uint32_t id, Worker& worker, int64_t now_ms);
   void SendPing(uint32_t id, Worker& worker, int64_t now_ms);
+  // Leaves out of its silence what the worker has waited for a processor.
+  void LookAt(uint32_t id, Silence& silence, int64_t now_ms);
   bool HasRoom(const Worker& worker, int64_t now_ms) const;
   size_t WantedWorkers() const;
   void MatchClients(int64_t now_ms);

@@ -88,6 +88,7 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
     pings_.push_back(sequence);
     return ping_result_;
   }
+  std::optional<ThreadTimes> TimesOf(uint32_t) override { return times_; }
   Status Serve(uint32_t, uint32_t client) override {
     if (!clients_are_taken_) return InternalError("the test says so");
     served_.push_back(client);
@@ -121,6 +122,7 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
   std::vector<uint32_t> fetches_;
   std::map<uint32_t, std::string> turned_away_;  // And why.
   PingResult ping_result_ = PingResult::kSent;
+  std::optional<ThreadTimes> times_;
   bool clients_are_taken_ = true;
   bool has_memory_ = true;
   bool has_memory_for_newcomers_ = true;
@@ -404,6 +406,62 @@ TEST_F(WorkerPoolTest, WorkerThatDoesNotTakeWhatItIsSent_IsSilent) {
   EXPECT_EQ(AwaitPing(), first);
   while (killed_.empty()) Settle(10);
   EXPECT_EQ(killed_, std::set<uint32_t>{worker});
+  EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
+}
+
+TEST_F(WorkerPoolTest, WorkerThatWaitsForAProcessor_IsNotSilentMeanwhile) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  const uint32_t sequence = AwaitPing();
+  times_ = ThreadTimes{.ran_ns = 5, .waited_ns = 7, .is_runnable = true};
+  for (int i = 0; i < 100; ++i) Settle(limits::kHeartbeatIntervalMs);
+  EXPECT_TRUE(killed_.empty());
+  Tell(worker, ControlType::kPong, sequence);
+  EXPECT_EQ(AwaitPing(), sequence + 1);
+  EXPECT_TRUE(killed_.empty());
+}
+
+TEST_F(WorkerPoolTest, WorkerThatRunsWithoutAnswering_IsSilentForAsLongAsItRuns) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  AwaitPing();
+  const int64_t since_ms = now_ms_;
+  // It has half of a processor from the first look on, which comes after an interval.
+  times_ = ThreadTimes{.is_runnable = true};
+  while (killed_.empty()) {
+    times_->ran_ns += 5'000'000;
+    Settle(10);
+  }
+  EXPECT_EQ(killed_, std::set<uint32_t>{worker});
+  EXPECT_NEAR(static_cast<double>(now_ms_ - since_ms),
+              2 * limits::kHeartbeatSilenceMaxMs - limits::kHeartbeatIntervalMs, 10);
+}
+
+TEST_F(WorkerPoolTest, WorkerThatSleepsWithoutAnswering_IsSilentButForWhatItWaited) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  AwaitPing();
+  const int64_t since_ms = now_ms_;
+  times_ = ThreadTimes{};
+  Settle(limits::kHeartbeatIntervalMs);
+  times_->waited_ns += 100'000'000;
+  while (killed_.empty()) Settle(10);
+  EXPECT_EQ(killed_, std::set<uint32_t>{worker});
+  EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs + 100);
+}
+
+TEST_F(WorkerPoolTest, TimesOfAnEarlierSilence_DoNotCount) {
+  Make({.warm_spare = false});
+  const uint32_t worker = ServedBy(1);
+  const uint32_t sequence = AwaitPing();
+  times_ = ThreadTimes{};
+  Settle(limits::kHeartbeatIntervalMs);
+  Tell(worker, ControlType::kPong, sequence);
+  // All of it before the next ping.
+  times_->waited_ns += 900'000'000;
+  AwaitPing();
+  const int64_t since_ms = now_ms_;
+  while (killed_.empty()) Settle(10);
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
 }
 
