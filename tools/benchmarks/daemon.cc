@@ -1,7 +1,7 @@
 #include "tools/benchmarks/daemon.h"
 
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,8 +17,6 @@
 
 #include "base/unique_fd.h"
 #include "tools/benchmarks/statistics.h"
-
-extern char** environ;
 
 namespace webnnd::benchmarks {
 namespace {
@@ -61,10 +59,14 @@ Result<Daemon> Daemon::StartIn(const std::string& directory, const std::string& 
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   setenv("WEBNND_LOG", "error", /*overwrite=*/0);
-  pid_t pid = -1;
-  if (int error = posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv.data(), environ)) {
-    errno = error;
-    return ErrnoError("posix_spawn " + program);
+  const pid_t self = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return ErrnoError("fork");
+  if (pid == 0) {
+    // A benchmark that ends in the middle (must.h) leaves none behind.
+    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+    if (getppid() == self) execv(program.c_str(), argv.data());
+    _exit(127);
   }
   Daemon daemon(pid, directory);
   double end = Now() + kStartSecondsMax;
