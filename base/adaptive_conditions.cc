@@ -224,6 +224,19 @@ int Lock(pthread_mutex_t* mutex) {
   return pthread_mutex_lock(mutex);
 }
 
+// For who was called from a condition with these turns, if it has any.
+int LockInTurn(PoolTurns* turns, pthread_mutex_t* mutex) {
+  if (turns == nullptr) return Lock(mutex);
+  const int processor = sched_getcpu();
+  int64_t now = Now(CLOCK_MONOTONIC);
+  for (; turns->MustWait(processor, now); now = Now(CLOCK_MONOTONIC)) {
+    for (int i = 0; i < kLooksPerYield; ++i) Pause();
+  }
+  const int result = Lock(mutex);
+  turns->Take(processor, now);
+  return result;
+}
+
 // `site` is where the caller goes on.
 int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
          const timespec* deadline, const void* site) {
@@ -240,11 +253,14 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
     if (FindLavapipe(site, found)) stand_ins::FoundPool(condition.sequence, mutex);
     if (condition.wakes_one) stand_ins::ClosePool(condition.sequence);
   }
+  // Those of a pool whose part of the work is done.
+  PoolTurns* turns = condition.is_of_many ? stand_ins::TurnsOf(condition.sequence) : nullptr;
+  if (turns != nullptr) turns->Finish(Now(CLOCK_MONOTONIC));
   const bool may_stand_in = condition.spins && deadline == nullptr;
   if (may_stand_in && condition.is_of_many && stand_ins::Leave(condition.sequence, mutex)) {
     // Nothing of the thread's own here, as errno is: it may be another one's.
     condition.waiting.fetch_sub(1);
-    return Lock(mutex);
+    return LockInTurn(turns, mutex);
   }
   if (const int failure = pthread_mutex_unlock(mutex); failure != 0) {
     condition.waiting.fetch_sub(1);
@@ -256,14 +272,14 @@ int Wait(pthread_cond_t* waited_for, pthread_mutex_t* mutex, clockid_t clock,
   // The last touch: it may be destroyed as soon as nobody waits.
   condition.waiting.fetch_sub(1);
   errno = old_errno;
-  const int locked = Lock(mutex);
+  const int locked = LockInTurn(turns, mutex);
   return locked != 0 ? locked : result;
 }
 
 int Wake(pthread_cond_t* waited_for, uint32_t count) {
   Condition& condition = Of(waited_for);
   const int old_errno = errno;
-  if (condition.is_of_many) stand_ins::CallPool(condition.sequence);
+  if (condition.is_of_many) stand_ins::CallPool(condition.sequence, Now(CLOCK_MONOTONIC));
   condition.sequence.fetch_add(1);
   if (condition.sleeping.load() != 0) Futex(condition, FUTEX_WAKE, count, nullptr);
   errno = old_errno;

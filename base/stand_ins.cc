@@ -47,6 +47,7 @@ struct Pool {
   std::atomic<bool> is_closed{false};  // Nobody leaves any more.
   // Since the thread left, perhaps. Another one does what is missed here.
   std::atomic<bool> has_work{false};
+  PoolTurns turns;
   std::atomic<uint32_t> place{kPresent};
   Context absent;    // Of the thread that left.
   Context stand_in;  // Of who goes on with it.
@@ -130,6 +131,7 @@ void FoundPool(const Sequence& work, pthread_mutex_t* mutex) {
   for (Pool& pool : pools) {
     const Sequence* none = nullptr;
     if (!pool.work.compare_exchange_strong(none, &work)) continue;
+    pool.turns.Reset();
     pool.mutex = mutex;
     return;
   }
@@ -151,8 +153,16 @@ void ForgetPool(const Sequence& work) {
   pool->work = nullptr;
 }
 
-void CallPool(const Sequence& work) {
-  if (Pool* pool = Find(work); pool != nullptr) pool->has_work = true;
+void CallPool(const Sequence& work, int64_t now_ns) {
+  Pool* pool = Find(work);
+  if (pool == nullptr) return;
+  pool->turns.Begin(now_ns);
+  pool->has_work = true;
+}
+
+PoolTurns* TurnsOf(const Sequence& work) {
+  Pool* pool = Find(work);
+  return pool != nullptr ? &pool->turns : nullptr;
 }
 
 bool Leave(const Sequence& work, pthread_mutex_t* mutex) {

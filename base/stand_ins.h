@@ -23,6 +23,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/pool_turns.h"
+
 namespace webnnd::stand_ins {
 
 // Counts the signals to a condition, and stands for it here.
@@ -37,8 +39,11 @@ void ClosePool(const Sequence& work);
 // `work` is no more; nobody waits for it.
 void ForgetPool(const Sequence& work);
 
-// There may be work: `work` was signalled, in whatever way.
-void CallPool(const Sequence& work);
+// There may be work: `work` was signalled, in whatever way. `now_ns` is for PoolTurns.
+void CallPool(const Sequence& work, int64_t now_ns);
+
+// Of those who are called; null where nothing is known of a pool. It may be used for ever.
+PoolTurns* TurnsOf(const Sequence& work);
 
 // For who is about to wait for `work`, with `mutex` locked. Whether the wait is over: somebody
 // stood in, or the thread was called back. Then `mutex` is not locked any more, and the caller may

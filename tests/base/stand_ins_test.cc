@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,6 +80,51 @@ TEST(StandIns, WhoWaitsForAPool_DoesAPart) {
   for (int task = 0; task < kTasks; ++task) pool.Run(&Counts::Work, &counts, 2);
   EXPECT_EQ(counts.done, 2 * kTasks);
   EXPECT_GT(counts.done_by_waiter, 0);
+}
+
+// Who waits is there at once, on a higher processor, and lets the other one take the first part all
+// the same (base/pool_turns.h).
+TEST(StandIns, OfLongParts_TheFirstIsDoneOnTheLowerProcessor) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  std::vector<int> processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &allowed)) processors.push_back(i);
+  }
+  if (processors.size() < 2) GTEST_SKIP() << "there is one processor";
+  static const auto stay_on = [](int processor) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  };
+  struct Parts {
+    int lower;
+    int higher;
+    int in_order = 0;
+    int by_higher_first = 0;
+    static void Begin(void* data) { stay_on(static_cast<Parts*>(data)->lower); }
+    static void Work(void* data, int i) {
+      auto& parts = *static_cast<Parts*>(data);
+      if (i == 0) ++(sched_getcpu() == parts.lower ? parts.in_order : parts.by_higher_first);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(80);
+      while (std::chrono::steady_clock::now() < end) {
+      }
+    }
+  };
+  Parts parts{.lower = processors.front(), .higher = processors.back()};
+  std::thread([&] {
+    DriversPool pool(2, {.begin = &Parts::Begin, .data = &parts});
+    stay_on(parts.higher);
+    // Others that want the processors make threads late, and nobody waits for those.
+    for (int attempt = 0; attempt < 50; ++attempt) {
+      parts.in_order = 0;
+      parts.by_higher_first = 0;
+      for (int task = 0; task < 200; ++task) pool.Run(&Parts::Work, &parts, 2);
+      if (parts.in_order > 2 * parts.by_higher_first) break;
+    }
+  }).join();
+  EXPECT_GT(parts.in_order, 2 * parts.by_higher_first);
 }
 
 TEST(StandIns, TasksOfAnySize_AreDoneOnce) {
