@@ -17,6 +17,7 @@
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = false;
 #define MASKED_TAPS_CONSTANT 8
+#define BLOCKS_CONSTANT 9
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

@@ -23,6 +23,7 @@ layout(constant_id = 8) const uint kLead = 0u;
 #define STEP 1u
 const bool kHasWholeTurns = true;
 #define MASKED_TAPS_CONSTANT 9
+#define BLOCKS_CONSTANT 10
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

@@ -3,29 +3,49 @@
 // of the result, of which llvmpipe loads and stores all at once, wherever in memory they begin.
 //
 // A workgroup, which is a subgroup there, goes down some rows of a channel, line after line of the
-// image, with as many columns as it has invocations, and adds each line to all rows of the result that
-// it is a part of. A line is loaded once for each tap of a row: that costs less than to take it from
-// neighbours, and constants away from the first tap it is checked with that
-// (base/drivers_llvm/lane_loads.h). What invocations share, UNIFORM names as such.
+// image, with some blocks of as many columns as it has invocations, and adds each line to all rows of
+// the result that it is a part of. Blocks side by side make lines long enough to be read from end to
+// end, and share all that does not depend on columns. A line is loaded once for each tap of a row: that
+// costs less than to take it from neighbours, and constants away from the first tap it is checked with
+// that (base/drivers_llvm/lane_loads.h). What invocations share, UNIFORM names as such.
 //
 // Who includes it says whether images mostly have so many lines that a loop of its own pays for those
-// inside: kHasWholeTurns; and which specialisation constant has a bit for each tap of a row that lies
-// outside of the image for some column of the result: MASKED_TAPS_CONSTANT.
+// inside: kHasWholeTurns; and which specialisation constants have the taps of a row that lie outside of
+// the image for some column of the result, and the blocks: MASKED_TAPS_CONSTANT, BLOCKS_CONSTANT.
 #ifndef WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 
 #include "depthwise.glsl"
 #include "subgroup.glsl"
 
-layout(constant_id = MASKED_TAPS_CONSTANT) const uint kMaskedTaps = 0xffu;
+// A bit for each tap that is left of the image, and from bit 8 on one for each that is right of it.
+layout(constant_id = MASKED_TAPS_CONSTANT) const uint kMaskedTaps = 0xffffu;
+// Blocks side by side in subgroups of 16, where the first columns alone have taps left of the image, and
+// the last TAPS / 2 alone such that are right of it; 1 elsewhere. Sums of so many stay in registers, of
+// which vectors of 16 have twice as many as others.
+layout(constant_id = BLOCKS_CONSTANT) const uint kBlocksOf16 = 1u;
+const uint kBlocksMax = 4u;
+const uint kBlocks = kBlocksOf16 == 1u ? 1u : (kSubgroupSize == 16u ? kBlocksOf16 : 2u);
+// The last block may have columns beyond the result, or be beyond it as a whole; then the last columns
+// are in the one before, and may begin before that.
+const uint kBlocksAtEnd = TAPS / 2u + 1u;
 
-// Of a turn: sums do not wait for where lines are, and are selected by mask once.
-const uint kLinesAtOnce = TAPS == 3u && STEP == 1u ? 3u : 2u;
+// Of a turn. Of one block, several, which are all loaded first: sums do not wait for where lines are, and
+// are selected by mask once.
+const uint kLinesMax = 3u;
+const uint kLinesAtOnce = STEP == 2u ? 2u : (kBlocks > 1u ? 1u : (TAPS == 3u ? 3u : 2u));
 // Rows of the result that a line is a part of, at most, and where in a turn lines end one.
 const uint kRowsOfLine = (TAPS + STEP - 1u) / STEP;
 const uint kLastOfWindow = (TAPS - 1u) % STEP;
 const uint kRowsMax = 64u;  // Of a unit, so that none loops too long.
 const uint kAllBits = 0xffffffffu;
+
+bool IsAtEnd(uint block) { return block + kBlocksAtEnd >= kBlocks; }
+// Whether the tap is outside of the image for some column of the block.
+bool IsMasked(uint block, uint tap) {
+  return (block == 0u && ((kMaskedTaps >> tap) & 1u) != 0u) ||
+         (IsAtEnd(block) && ((kMaskedTaps >> (8u + tap)) & 1u) != 0u);
+}
 
 // What a workgroup knows of the lines that it goes down.
 struct Lines {
@@ -37,50 +57,73 @@ struct Lines {
   uint height;
   uint step;  // From line to line.
   uint place;  // Of the first line's first pixel for the first tap of a row; others follow.
-  uint masks[TAPS];
+  uint masks[kBlocksMax][TAPS];
   uint columns;
   uint rows;
-  bool is_column;
-  uint result;
+  bool is_column[kBlocksMax];
+  uint result;  // Where the first invocation's first row begins.
 };
 
-// What lines do from `done` on, a multiple of STEP: sums[r] is of the row that begins r rows before the
-// next one, and lacks the lines of these. Where they are whole, all are in the image, and each that can
-// ends a row of the result.
-void AddLines(Lines lines, uint done, const bool are_whole, inout float sums[kRowsOfLine]) {
-  float pixels[kLinesAtOnce][TAPS];
-  [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
-    const uint y = lines.top + done + i;
-    const uint at = UNIFORM(lines.place + y * lines.step) + STEP * gl_SubgroupInvocationID;
-    const uint mask = are_whole || y < lines.height ? kAllBits : 0u;
+// sums[block][r] is of the row that begins r rows before the next one, and lacks the lines from that on.
+struct Sums {
+  float of[kBlocksMax][kRowsOfLine];
+};
+
+// What a line has for each tap of each block.
+struct Pixels {
+  float of[kBlocksMax][TAPS];
+};
+
+Pixels LoadLine(Lines lines, uint line, const bool is_whole) {
+  const uint y = lines.top + line;
+  const uint at = UNIFORM(lines.place + y * lines.step) + STEP * gl_SubgroupInvocationID;
+  const uint mask = is_whole || y < lines.height ? kAllBits : 0u;
+  Pixels pixels;
+  [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      uint pixel = LOAD_WORD(1, at + x) & mask;
-      if (((kMaskedTaps >> x) & 1u) != 0u) pixel &= lines.masks[x];
-      pixels[i][x] = uintBitsToFloat(pixel);
+      uint pixel = LOAD_WORD(1, at + (STEP * kSubgroupSize * block + x)) & mask;
+      if (IsMasked(block, x)) pixel &= lines.masks[block][x];
+      pixels.of[block][x] = uintBitsToFloat(pixel);
     }
   }
+  return pixels;
+}
+
+// What lines do from `done` on, a multiple of STEP. Where they are whole, all are in the image, and each
+// that can ends a row of the result.
+void AddLines(Lines lines, uint done, const bool are_whole, inout Sums sums) {
+  Pixels pixels[kLinesMax];
   [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
+    if (kBlocks == 1u) pixels[i] = LoadLine(lines, done + i, are_whole);
+  }
+  [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
+    if (kBlocks > 1u) pixels[i] = LoadLine(lines, done + i, are_whole);
     const uint of_step = i % STEP;
-    [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) {
-      const uint y = STEP * r + of_step;
-      if (y >= TAPS) continue;
-      [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-        sums[r] = fma(pixels[i][x], lines.weights[min(y, TAPS - 1u)][x], sums[r]);
+    const uint row = done / STEP + i / STEP - (kRowsOfLine - 1u);  // Before the first row it wraps.
+    const uint to = lines.result + row * lines.columns;
+    [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
+      [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) {
+        const uint tap = STEP * r + of_step;
+        if (tap >= TAPS) continue;
+        [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
+          sums.of[block][r] = fma(pixels[i].of[block][x], lines.weights[min(tap, TAPS - 1u)][x],
+                                  sums.of[block][r]);
+        }
       }
-    }
-    if (of_step == kLastOfWindow) {
-      const uint at = done / STEP + i / STEP - (kRowsOfLine - 1u);  // Before the first row it wraps.
-      const uint to = UNIFORM(at * lines.columns);
-      if (lines.is_column && (are_whole || at < lines.rows)) {
-        float sum = sums[kRowsOfLine - 1u];
-        if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, lines.result + to));
-        STORE_WORD(3, lines.result + to, floatBitsToUint(Activate(sum)));
+      if (of_step == kLastOfWindow && (!IsAtEnd(block) || lines.is_column[block]) &&
+          (are_whole || row < lines.rows)) {
+        const uint e = UNIFORM(to + kSubgroupSize * block) + gl_SubgroupInvocationID;
+        float sum = sums.of[block][kRowsOfLine - 1u];
+        if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, e));
+        STORE_WORD(3, e, floatBitsToUint(Activate(sum)));
       }
-    }
-    if (of_step == STEP - 1u) {
-      const uint last = kRowsOfLine - 1u;
-      [[unroll]] for (uint r = 0u; r < last; ++r) sums[last - r] = sums[last - r - 1u];
-      sums[0] = lines.bias;
+      if (of_step == STEP - 1u) {
+        const uint last = kRowsOfLine - 1u;
+        [[unroll]] for (uint r = 0u; r < last; ++r) {
+          sums.of[block][last - r] = sums.of[block][last - r - 1u];
+        }
+        sums.of[block][0] = lines.bias;
+      }
     }
   }
 }
@@ -108,8 +151,8 @@ Lines FindLines(uint plane) {
   return lines;
 }
 
-// Rows from `row` on, and columns from `first` on.
-void ComputeLines(Lines lines, uint row, uint first) {
+// Rows from `row` on, and columns from `first` to `last`, which is beyond them.
+void ComputeLines(Lines lines, uint row, uint first, uint last) {
   const uint lane = gl_SubgroupInvocationID;
   // Before the first row, and the first column, they wrap; what then is loaded, from another row or
   // none, is left out.
@@ -117,15 +160,17 @@ void ComputeLines(Lines lines, uint row, uint first) {
   lines.top = STEP * row - before;
   uint left = STEP * first - P4(kWidth).z;
   lines.place = UNIFORM(lines.image + left);
-  [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-    lines.masks[x] = left + x + STEP * lane < P4(kWidth).x ? kAllBits : 0u;
-  }
   lines.rows = min(kRowsMax, P(2) - row);
-  lines.is_column = first + lane < lines.columns;
-  lines.result = UNIFORM((lines.plane * P(2) + row) * lines.columns + first) + lane;
-
-  float sums[kRowsOfLine];
-  [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) sums[r] = lines.bias;
+  lines.result = UNIFORM((lines.plane * P(2) + row) * lines.columns + first);
+  Sums sums;
+  [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
+    const uint column = kSubgroupSize * block + lane;
+    [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
+      lines.masks[block][x] = left + x + STEP * column < P4(kWidth).x ? kAllBits : 0u;
+    }
+    lines.is_column[block] = first + column < last;
+    [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) sums.of[block][r] = lines.bias;
+  }
   const uint end = STEP * (lines.rows - 1u) + TAPS;
   // Whole turns lie between those before the image, or the first row, and those behind the last line.
   const uint below = STEP * row;
@@ -144,7 +189,10 @@ void ComputeLines(Lines lines, uint row, uint first) {
 // Of all channels of all images.
 void ComputeAllLines(uint planes) {
   const uint down = (P(2) + kRowsMax - 1u) / kRowsMax;
-  const uint across = (P(1) + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
+  // Of each kBlocks blocks, or one less.
+  const uint blocks = (P(1) + kSubgroupSize - 1u) / kSubgroupSize;
+  const uint across = (blocks + kBlocks - 1u) / kBlocks;
+  const uint of_all = blocks - across * (kBlocks - 1u);
   const uint of_plane = down * across;
   const uint units = planes * of_plane;
   uint unit = StartOfWorkgroup(gl_WorkGroupID.x, units);
@@ -152,15 +200,17 @@ void ComputeAllLines(uint planes) {
   // Counted, since a division is one for each invocation.
   uint plane = unit / of_plane;
   uint band = unit - plane * of_plane;
-  uint block = band % across;
+  uint strip = band % across;
   uint row = kRowsMax * (band / across);
   for (; unit < end; ++plane) {
     const Lines lines = FindLines(plane);
     for (; unit < end && row < P(2); ++unit) {
-      ComputeLines(lines, row, block * gl_WorkGroupSize.x);
-      ++block;
-      const bool is_next_band = block == across;
-      if (is_next_band) block = 0u;
+      const uint first = kSubgroupSize * (strip * (kBlocks - 1u) + min(strip, of_all));
+      const uint next = first + kSubgroupSize * (strip < of_all ? kBlocks : kBlocks - 1u);
+      ComputeLines(lines, row, first, min(next, P(1)));
+      ++strip;
+      const bool is_next_band = strip == across;
+      if (is_next_band) strip = 0u;
       if (is_next_band) row += kRowsMax;
     }
     row = 0u;

@@ -19,6 +19,7 @@ layout(constant_id = 8) const uint kLead = 0u;
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = true;
 #define MASKED_TAPS_CONSTANT 9
+#define BLOCKS_CONSTANT 10
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

@@ -45,21 +45,38 @@ bool LiesAsTheImage(const Convolution& convolution, uint64_t results) {
 // Where in a four a window's first column lies whose result is the first of four.
 uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 
-// A bit for each tap of a row that is outside of the image for some result.
+// How far the last window reaches beyond the image.
+uint64_t PaddingBehind(const Axis& width) {
+  const uint64_t end = uint64_t{width.output - 1} * width.stride + width.window;
+  const uint64_t image_end = width.padding + uint64_t{width.input};
+  return end - std::min(end, image_end);
+}
+
+// A bit for each tap of a row that is left of the image for some result, and from bit 8 on one for
+// each that is right of it.
 uint32_t TapsOutside(const Axis& width) {
   uint32_t outside = 0;
-  const uint64_t last = uint64_t{width.output - 1} * width.stride;
+  const uint64_t behind = PaddingBehind(width);
   for (uint32_t tap = 0; tap < width.window; ++tap) {
-    const bool is_outside =
-        tap < width.padding || last + tap >= width.padding + uint64_t{width.input};
-    outside |= uint32_t{is_outside} << tap;
+    outside |= uint32_t{tap < width.padding} << tap;
+    outside |= uint32_t{tap + behind >= width.window} << (8 + tap);
   }
   return outside;
 }
 
+// Blocks of 16 columns of the result that go down the image side by side (depthwise_lines.glsl).
+uint32_t BlocksSideBySide(const Axis& width) {
+  constexpr uint32_t kLanes = 16;
+  constexpr uint32_t kBlocksMax = 4;
+  if (width.padding >= width.window || PaddingBehind(width) > width.window / 2) return 1;
+  const uint32_t blocks = DivideRoundingUp(width.output, kLanes);
+  return DivideRoundingUp(blocks, DivideRoundingUp(blocks, kBlocksMax));
+}
+
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
-// lines a turn, beside a turn for these and one for the channel.
+// lines a turn, or a line of two blocks of columns and more, beside a turn for these and one for
+// the channel.
 uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps, uint32_t step) {
   constexpr uint32_t kLanesMax = 16;
   constexpr uint32_t kRowsMax = 64;
@@ -181,7 +198,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(LeadOf(convolution.width));
   }
   if (block.is_flat) call.specialization.push_back(line * output.row % 4 != 0);
-  if (block.has_lines) call.specialization.push_back(TapsOutside(convolution.width));
+  if (block.has_lines) {
+    call.specialization.push_back(TapsOutside(convolution.width));
+    call.specialization.push_back(BlocksSideBySide(convolution.width));
+  }
   if (channels_last && block.steps_max > 1) call.specialization.push_back(by_channels);
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.

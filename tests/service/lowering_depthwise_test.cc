@@ -142,6 +142,29 @@ TEST(LowerDepthwise, AlongRows_MatchReference) {
   }
 }
 
+// Of any number of blocks of columns side by side (depthwise_lines.glsl), in one strip and in more:
+// rows that end with a block, before, and behind one, with as many taps outside as blocks may have,
+// and more.
+TEST(LowerDepthwise, OfAnyWidth_MatchesReference) {
+  Sample sample(6);
+  for (const uint32_t blocks : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 9u, 10u, 13u}) {
+    for (const uint32_t turn : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u}) {
+      if (!sample.Takes()) continue;
+      const uint32_t window = turn % 2 == 0 ? 3 : 5;
+      const uint32_t step = turn % 4 < 2 ? 1 : 2;
+      for (const uint32_t width : {16 * blocks - 1, 16 * blocks, 16 * blocks + 1}) {
+        const uint32_t behind = turn < 4 ? window / 2 : window - 1;
+        Conv2dAttributes attributes{.padding = List{1, window - 2, window / 2, behind},
+                                    .strides = List{step, step},
+                                    .groups = 3};
+        const uint32_t columns = (width - 1) * step + window - window / 2 - behind;
+        ExpectConvolves(attributes, kFloat, {1, 3, 6, columns}, {3, 1, window, window}, true,
+                        900 + width);
+      }
+    }
+  }
+}
+
 // Enough channels for a subgroup, and such that the last one has too many invocations for; rows and
 // columns that are left over, in one unit across and in more.
 TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
