@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +25,7 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "service/broker/socket.h"
+#include "service/broker/thread_times.h"
 #include "service/worker/kernel_image.h"
 #include "tests/sandbox/run_tests_or_worker.h"
 #include "tests/sandbox/unprivileged.h"
@@ -113,6 +116,30 @@ TEST_F(Broker, WorkerThatHangs_IsKilledByTheWatchdog) {
   ASSERT_TRUE(client.Send(kStopAnswering));
   EXPECT_TRUE(client.WaitForEnd().has_value());
   EXPECT_GT(Connect().worker(), 0);
+}
+
+// The thread that answers has the least priority, beside others of its process on one processor: it
+// often waits for more than a second.
+TEST_F(Broker, WorkerWithoutAProcessor_IsNotKilled) {
+  Start();
+  Client client = Connect();
+  const pid_t worker = client.worker();
+  ASSERT_GT(worker, 0);
+  cpu_set_t allowed, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  int processor = 0;
+  while (!CPU_ISSET(processor, &allowed)) ++processor;
+  CPU_ZERO(&one);
+  CPU_SET(processor, &one);
+  if (sched_setaffinity(worker, sizeof one, &one) != 0 || !service::ReadThreadTimes(worker)) {
+    GTEST_SKIP() << "the worker's processor cannot be chosen, or the kernel keeps no times";
+  }
+  for (int i = 0; i < 32; ++i) ASSERT_TRUE(client.Ask(kKeepBusy).has_value());
+  const sched_param none{};
+  ASSERT_EQ(sched_setscheduler(worker, SCHED_IDLE, &none), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(4 * limits::kHeartbeatSilenceMaxMs));
+  ASSERT_EQ(sched_setscheduler(worker, SCHED_OTHER, &none), 0) << "it is gone";
+  EXPECT_EQ(client.worker(), worker);
 }
 
 TEST_F(Broker, WorkerThatClosesItsLineAndLivesOn_IsKilledByTheWatchdog) {

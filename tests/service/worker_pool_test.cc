@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -13,8 +10,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "service/broker/stats.h"
-#include "service/broker/worker_process.h"
 #include "service/worker/control_message.h"
 
 namespace webnnd::service {
@@ -69,6 +64,18 @@ class WorkerPoolTest : public testing::Test, public WorkerActions {
       Settle();
     }
     EXPECT_EQ(pool_->Count(State::kStarting), 0u);
+  }
+  // Ticks, and does `meanwhile` before each, until a worker is killed.
+  template <class Meanwhile>
+  void AwaitKill(Meanwhile meanwhile) {
+    for (int i = 0; i < 1000 && killed_.empty(); ++i) {
+      meanwhile();
+      Settle(10);
+    }
+    EXPECT_FALSE(killed_.empty());
+  }
+  void AwaitKill() {
+    AwaitKill([] {});
   }
   // Ticks until a ping; its sequence.
   uint32_t AwaitPing() {
@@ -384,7 +391,7 @@ TEST_F(WorkerPoolTest, PingThatIsNotSent_IsSentAgainAndIsNoSilence) {
   EXPECT_TRUE(killed_.empty());
   // From the ping on that it has.
   const int64_t since_ms = now_ms_;
-  while (killed_.empty()) Settle(10);
+  AwaitKill();
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
 }
 
@@ -404,7 +411,7 @@ TEST_F(WorkerPoolTest, WorkerThatDoesNotTakeWhatItIsSent_IsSilent) {
   const int64_t since_ms = now_ms_;
   // Should it take something after all, it is asked.
   EXPECT_EQ(AwaitPing(), first);
-  while (killed_.empty()) Settle(10);
+  AwaitKill();
   EXPECT_EQ(killed_, std::set<uint32_t>{worker});
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
 }
@@ -428,10 +435,7 @@ TEST_F(WorkerPoolTest, WorkerThatRunsWithoutAnswering_IsSilentForAsLongAsItRuns)
   const int64_t since_ms = now_ms_;
   // It has half of a processor from the first look on, which comes after an interval.
   times_ = ThreadTimes{.is_runnable = true};
-  while (killed_.empty()) {
-    times_->ran_ns += 5'000'000;
-    Settle(10);
-  }
+  AwaitKill([&] { times_->ran_ns += 5'000'000; });
   EXPECT_EQ(killed_, std::set<uint32_t>{worker});
   EXPECT_NEAR(static_cast<double>(now_ms_ - since_ms),
               2 * limits::kHeartbeatSilenceMaxMs - limits::kHeartbeatIntervalMs, 10);
@@ -445,7 +449,7 @@ TEST_F(WorkerPoolTest, WorkerThatSleepsWithoutAnswering_IsSilentButForWhatItWait
   times_ = ThreadTimes{};
   Settle(limits::kHeartbeatIntervalMs);
   times_->waited_ns += 100'000'000;
-  while (killed_.empty()) Settle(10);
+  AwaitKill();
   EXPECT_EQ(killed_, std::set<uint32_t>{worker});
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs + 100);
 }
@@ -461,7 +465,7 @@ TEST_F(WorkerPoolTest, TimesOfAnEarlierSilence_DoNotCount) {
   times_->waited_ns += 900'000'000;
   AwaitPing();
   const int64_t since_ms = now_ms_;
-  while (killed_.empty()) Settle(10);
+  AwaitKill();
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
 }
 
@@ -479,7 +483,7 @@ TEST_F(WorkerPoolTest, WorkerThatIsNotHeard_IsNotSilentMeanwhile) {
   // Once it is heard again, silence is silence.
   pool_->OnUnheard(worker, now_ms_);
   const int64_t since_ms = now_ms_;
-  while (killed_.empty()) Settle(10);
+  AwaitKill();
   EXPECT_EQ(now_ms_ - since_ms, limits::kHeartbeatSilenceMaxMs);
 }
 
@@ -679,45 +683,6 @@ TEST_F(WorkerPoolTest, OwnWorker_LeavesWithItsClientAndDoesNotSayGone) {
   const uint32_t worker = ServedBy(1);
   Tell(worker, ControlType::kGone, 1);
   EXPECT_TRUE(killed_.contains(worker));
-}
-
-TEST(AvailableMemoryBytes, MachineAndControlGroups_TheLeastCounts) {
-  const std::string root = testing::TempDir() + "/memory-root";
-  auto write = [&](const std::string& path, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
-    std::ofstream(root + path) << text;
-  };
-  std::filesystem::remove_all(root);
-  EXPECT_EQ(AvailableMemoryBytes(root), UINT64_MAX);
-  write("/proc/meminfo", "MemTotal: 2000 kB\nMemAvailable:    1000 kB\n");
-  write("/proc/self/cgroup", "0::/user.slice/webnnd.service\n");
-  EXPECT_EQ(AvailableMemoryBytes(root), 1024000u);
-  write("/sys/fs/cgroup/user.slice/webnnd.service/memory.max", "max\n");
-  write("/sys/fs/cgroup/user.slice/webnnd.service/memory.current", "5000\n");
-  EXPECT_EQ(AvailableMemoryBytes(root), 1024000u);
-  write("/sys/fs/cgroup/user.slice/memory.max", "9000\n");
-  write("/sys/fs/cgroup/user.slice/memory.current", "8000\n");
-  EXPECT_EQ(AvailableMemoryBytes(root), 1000u);
-  write("/sys/fs/cgroup/user.slice/memory.current", "9500\n");
-  EXPECT_EQ(AvailableMemoryBytes(root), 0u);
-  EXPECT_GT(AvailableMemoryBytes(), 0u);
-  std::filesystem::remove_all(root);
-}
-
-// What the driver is told of threads and lanes, and nothing else of the daemon's user.
-TEST(WorkerEnvironmentTest, Variables_AreThoseOfThePolicy) {
-  const char* lanes = getenv("LP_NATIVE_VECTOR_WIDTH");
-  const std::string before = lanes != nullptr ? lanes : "";
-  setenv("LP_NATIVE_VECTOR_WIDTH", "256", 1);
-  setenv("LP_SECRET", "1", 1);
-  const std::vector<std::string> environment = WorkerEnvironment({});
-  unsetenv("LP_SECRET");
-  unsetenv("LP_NATIVE_VECTOR_WIDTH");
-  if (!before.empty()) setenv("LP_NATIVE_VECTOR_WIDTH", before.c_str(), 1);
-  const std::set<std::string> names(environment.begin(), environment.end());
-  EXPECT_TRUE(names.contains("LP_NATIVE_VECTOR_WIDTH=256"));
-  EXPECT_TRUE(names.contains("HOME=/nonexistent"));
-  EXPECT_FALSE(names.contains("LP_SECRET=1"));
 }
 
 }  // namespace
