@@ -365,7 +365,9 @@ TEST(LaneExtremes, OfNanAndZero_AreTheSecond) {
     for (int i = 0; i < 16; ++i) {
       EXPECT_EQ(std::isnan(results[i]), std::isnan(expected[i % 8])) << i;
       EXPECT_EQ(std::signbit(results[i]), std::signbit(expected[i % 8])) << i;
-      if (!std::isnan(results[i])) EXPECT_EQ(results[i], expected[i % 8]) << i;
+      if (!std::isnan(results[i])) {
+        EXPECT_EQ(results[i], expected[i % 8]) << i;
+      }
     }
   });
 }
