@@ -10,6 +10,7 @@
 
 #include "client/webnn.h"
 #include "tools/benchmarks/build_phases.h"
+#include "tools/benchmarks/daemon.h"
 #include "tools/benchmarks/graph_runner.h"
 #include "tools/benchmarks/measured_service.h"
 #include "tools/benchmarks/statistics.h"
@@ -24,8 +25,9 @@ const webnn::Shape kShape = {kChainSize, kChainSize};
 // A connection, and so a worker, of its own: no pipeline is there yet.
 class Client {
  public:
-  explicit Client(const MeasuredService& service)
-      : ml_(service.Connect()), context_(Must(ml_.Wait(ml_.CreateContext()))) {}
+  explicit Client(const MeasuredService& service) : Client(service.Connect()) {}
+  explicit Client(const webnn::Connect& connect)
+      : ml_(connect), context_(Must(ml_.Wait(ml_.CreateContext()))) {}
 
   webnn::ML& ml() { return ml_; }
   webnn::Context& context() { return *context_; }
@@ -201,38 +203,65 @@ class Histogram {
   size_t counts_[std::size(kBounds) + 1] = {};
 };
 
-void MeasureStalls(const MeasuredService& service, int rounds, Report& report) {
-  constexpr int kAloneCount = 300;
-  std::vector<double> alone;
-  std::vector<double> beside;
-  std::vector<double> longest;
-  std::vector<double> warm_up;
-  std::vector<double> ratio;
-  Histogram histogram;
-  for (int round = 0; round < rounds; ++round) {
-    warm_up.push_back(LongestWarmUp(service) * 1e3);
-    Client client(service);
+// Beside builds of all kernels, each by a client for which none of them is there.
+class Stalls {
+ public:
+  void Measure(const webnn::Connect& connect, double warm_up_ms) {
+    constexpr int kAloneCount = 300;
+    Client client(connect);
     Prober prober(client);
     prober.RoundTrip();
-    for (int i = 0; i < kAloneCount; ++i) alone.push_back(prober.RoundTrip() * 1e3);
+    for (int i = 0; i < kAloneCount; ++i) alone_.push_back(prober.RoundTrip() * 1e3);
+    const double begin = Now();
     auto built = BeginBuild(client, kSteps);
-    double longest_now = 0;
+    double longest_ms = 0;
     while (!built.ready()) {
-      double milliseconds = prober.RoundTrip() * 1e3;
-      beside.push_back(milliseconds);
-      histogram.Add(milliseconds);
-      longest_now = std::max(longest_now, milliseconds);
+      const double milliseconds = prober.RoundTrip() * 1e3;
+      beside_.push_back(milliseconds);
+      histogram_.Add(milliseconds);
+      longest_ms = std::max(longest_ms, milliseconds);
     }
     Must(client.ml().Wait(built));
-    longest.push_back(longest_now);
-    ratio.push_back(longest_now / warm_up.back());
+    builds_.push_back((Now() - begin) * 1e3);
+    longest_.push_back(longest_ms);
+    ratios_.push_back(longest_ms / warm_up_ms);
   }
-  report.Add("round trip of one add, nothing beside it", "ms", alone);
-  report.Add("round trip while 29 new kernels are built", "ms", beside);
-  report.Add("  the longest of a build", "ms", longest);
-  report.Add("  the longest warm-up of one of the kernels", "ms", warm_up);
-  report.Add("  longest round trip / longest warm-up (1 at most)", "ratio", ratio);
-  report.AddNote("  all round trips beside builds", histogram.ToString());
+
+  void AddTo(Report& report, const std::string& who_compiles) const {
+    report.Add("round trip of one add, nothing beside it", "ms", alone_);
+    report.Add("  while " + who_compiles + " compiles 29 new kernels", "ms", beside_);
+    report.Add("  the build of these kernels", "ms", builds_);
+    report.Add("  the longest round trip beside a build", "ms", longest_);
+    report.Add("  the same / longest warm-up of a kernel (1 at most)", "ratio", ratios_);
+    report.AddNote("  all round trips beside builds", histogram_.ToString());
+  }
+
+ private:
+  std::vector<double> alone_;
+  std::vector<double> beside_;
+  std::vector<double> builds_;
+  std::vector<double> longest_;
+  std::vector<double> ratios_;
+  Histogram histogram_;
+};
+
+// With daemons as users start them, but for their cache of kernels, which is empty, another process
+// compiles (service/worker/kernel_fetch.h); without a cache the worker itself.
+void MeasureStalls(const MeasuredService& service, const Options& options, Report& report) {
+  std::vector<double> warm_ups;
+  Stalls own;
+  Stalls others;
+  for (int round = 0; round < std::min(options.rounds, 5); ++round) {
+    const double warm_up_ms = LongestWarmUp(service) * 1e3;
+    warm_ups.push_back(warm_up_ms);
+    own.Measure(service.Connect(), warm_up_ms);
+    if (options.in_process) continue;
+    const Daemon daemon = Must(Daemon::StartWithKernelCache(BesideThisProgram("webnnd")));
+    others.Measure(webnn::Connect::ToSocket(daemon.socket()), warm_up_ms);
+  }
+  report.Add("longest warm-up of one of 29 kernels", "ms", warm_ups);
+  if (!options.in_process) others.AddTo(report, "another process");
+  own.AddTo(report, options.in_process ? "this process" : "the worker, without a cache,");
 }
 
 }  // namespace
@@ -243,7 +272,7 @@ Status RunBuild(const Options& options) {
   report.AddNote("device", Client(service).context().device_name());
   MeasureChain(service, options.rounds, report);
   MeasureBuildPhases(options.rounds, report);
-  MeasureStalls(service, std::min(options.rounds, 5), report);
+  MeasureStalls(service, options, report);
   report.Print();
   INVALID_IF(!options.json.empty() && !report.WriteJson(options.json),
              "the file ({}) cannot be written", options.json);
