@@ -12,9 +12,11 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/fnv1a.h"
 #include "base/limits.h"
+#include "service/worker/mesa_archive.h"
 
 namespace webnnd::service {
 namespace {
@@ -223,21 +225,35 @@ KernelFiles KernelFiles::Open(const std::string& directory) {
 
 Result<KernelHashes> KernelFiles::Extend(int file) const {
   ASSIGN_OR_RETURN(ImageContents image, ReadImage(file));
-  const auto is_other = [&] { return ValidationError("the image has other files than there are"); };
-  if (image.files.size() != files_.size()) return is_other();
-  std::vector<std::span<const std::byte>> additions;
-  for (size_t i = 0; i < files_.size(); ++i) {
-    const ImageContents::File& theirs = image.files[i];
-    ASSIGN_OR_RETURN(const std::vector<std::byte> ours, ReadWhole(files_[i].descriptor.get()));
-    if (theirs.name != files_[i].name || theirs.bytes.size() < ours.size() ||
-        !std::equal(ours.begin(), ours.end(), theirs.bytes.begin())) {
-      return is_other();
-    }
-    additions.push_back(theirs.bytes.subspan(ours.size()));
+  const bool are_alike = std::equal(
+      files_.begin(), files_.end(), image.files.begin(), image.files.end(),
+      [](const File& ours, const ImageContents::File& theirs) { return ours.name == theirs.name; });
+  INVALID_IF(!are_alike || files_.size() % 2 != 0, "the image has other files than there are");
+  struct Addition {
+    int archive;
+    int index;
+    uint64_t index_bytes;
+    MesaArchiveAdditions bytes;
+  };
+  std::vector<Addition> additions;
+  // By name an archive comes right before its index.
+  for (size_t i = 0; i < files_.size(); i += 2) {
+    const int archive = files_[i].descriptor.get();
+    const int index = files_[i + 1].descriptor.get();
+    ASSIGN_OR_RETURN(const uint64_t archive_bytes, SizeOf(archive));
+    ASSIGN_OR_RETURN(const std::vector<std::byte> entries, ReadWhole(index));
+    ASSIGN_OR_RETURN(
+        MesaArchiveAdditions found,
+        FindAdditions(archive_bytes, entries, {image.files[i].bytes, image.files[i + 1].bytes}));
+    additions.push_back({archive, index, entries.size(), std::move(found)});
   }
-  // By name, Mesa's archive comes before its index, and an index names nothing that is not there.
-  for (size_t i = 0; i < files_.size(); ++i) {
-    TRY(WriteWhole(files_[i].descriptor.get(), additions[i]));
+  for (const Addition& addition : additions) {
+    TRY(WriteWhole(addition.archive, addition.bytes.archive));
+    Status written = WriteWhole(addition.index, addition.bytes.index);
+    if (written.ok()) continue;
+    // Mesa would read no further than to an entry that is not whole.
+    (void)!ftruncate(addition.index, static_cast<off_t>(addition.index_bytes));
+    return std::move(written).error();
   }
   return std::move(image.hashes);
 }

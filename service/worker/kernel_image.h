@@ -35,10 +35,10 @@ class KernelFiles {
   // error, if one is seen at it.
   Status Pack(const KernelHashes& hashes, int file) const;
 
-  // Adds what an image has beyond these files, which are the beginnings of its own, and returns the
-  // hashes of its kernels. Drivers look again into a file that has grown for what they miss. An
-  // error, and nothing is added: it is no whole image, or has other files. Where there is no room,
-  // a part is added that no index names.
+  // Adds those kernels of an image that these files lack, and returns the hashes of all that it
+  // has. Drivers look again into a file that has grown for what they miss; they must not write any
+  // more, as a worker's cannot, for want of the lock. An error, and nothing is added: it is no whole
+  // image, or has other files. Where there is no room, a part is added that no index names.
   Result<KernelHashes> Extend(int image) const;
 
  private:

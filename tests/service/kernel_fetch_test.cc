@@ -11,13 +11,14 @@
 #include <atomic>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "tests/service/mesa_archive_files.h"
 
 namespace webnnd::service {
 namespace {
@@ -26,7 +27,7 @@ class KernelFetchTest : public testing::Test {
  protected:
   KernelFetchTest() {
     EXPECT_NE(mkdtemp(directory_.data()), nullptr);
-    std::ofstream(directory_ + "/cache.foz") << "begin";
+    WriteArchive(directory_, MakeArchive({"own"}));
     int pair[2] = {-1, -1};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
     broker_.Reset(pair[0]);
@@ -74,11 +75,13 @@ class KernelFetchTest : public testing::Test {
       }
     }
   }
-  // A file that begins as ours does, or another, with these kernels.
-  UniqueFd Image(const std::string& text, std::initializer_list<uint32_t> numbers) {
+  // Of an archive with these kernels, and of what is said to be in it.
+  UniqueFd Image(const std::vector<std::string>& archive, std::initializer_list<uint32_t> numbers) {
+    return ImageOf(MakeArchive(archive), numbers);
+  }
+  UniqueFd ImageOf(const ArchiveText& archive, std::initializer_list<uint32_t> numbers) {
     const std::string other = directory_ + "/other";
-    std::filesystem::create_directory(other);
-    std::ofstream(other + "/cache.foz") << text;
+    WriteArchive(other, archive);
     KernelHashes hashes;
     for (uint32_t number : numbers) hashes.insert(Kernel(number).hash);
     UniqueFd image(memfd_create("image", MFD_CLOEXEC));
@@ -95,10 +98,9 @@ class KernelFetchTest : public testing::Test {
     }
     EXPECT_TRUE(control_->OnReadable());
   }
-  std::string Text() const {
-    std::string text;
-    std::ifstream(directory_ + "/cache.foz") >> text;
-    return text;
+  // Whether the worker's files are an archive of these kernels.
+  bool Has(const std::vector<std::string>& kernels) const {
+    return ReadArchive(directory_) == MakeArchive(kernels);
   }
 
   // A build that compiles, on a thread of its own.
@@ -139,10 +141,10 @@ TEST_F(KernelFetchTest, MissingKernels_AreWaitedForAndAddedToTheFiles) {
     Build build(*this, Kernels({1, 2, 3}));
     EXPECT_EQ(TakeAll(kLongMs), (std::vector<Told>{{.kernel = 1}, {.kernel = 3}, {.fetch = 1}}));
     EXPECT_FALSE(build.IsDone(kSoonMs));
-    Answer(1, Image("begin-end", {1, 2, 3}));
+    Answer(1, Image({"one", "own", "three"}, {1, 2, 3}));
     EXPECT_TRUE(build.IsDone(kLongMs));
   }
-  EXPECT_EQ(Text(), "begin-end");
+  EXPECT_TRUE(Has({"own", "one", "three"}));
   // Nobody hears of them again.
   fetch_->OnCompiled(Kernel(1));
   Build again(*this, Kernels({1, 2, 3}));
@@ -178,7 +180,7 @@ TEST_F(KernelFetchTest, BeforeItBegins_NobodyWaits) {
 
 TEST_F(KernelFetchTest, AnswerWithoutThem_LeavesThemToTheWorker) {
   Begin();
-  const UniqueFd images[] = {UniqueFd(), Image("begin", {}), Image("another", {1, 2}),
+  const UniqueFd images[] = {UniqueFd(), Image({"own"}, {}), ImageOf({"another", ""}, {1, 2}),
                              UniqueFd(memfd_create("no image", MFD_CLOEXEC))};
   uint32_t sequence = 0;
   for (const UniqueFd& image : images) {
@@ -188,7 +190,7 @@ TEST_F(KernelFetchTest, AnswerWithoutThem_LeavesThemToTheWorker) {
     Answer(sequence, image);
     EXPECT_TRUE(build.IsDone(kLongMs));
   }
-  EXPECT_EQ(Text(), "begin");
+  EXPECT_TRUE(Has({"own"}));
   // The broker knows them.
   fetch_->OnCompiled(Kernel(10));
   Build again(*this, Kernels({10, 11}));
@@ -218,13 +220,13 @@ TEST_F(KernelFetchTest, TwoBuilds_WaitForTheLastAnswer) {
   // An answer to none of them.
   Answer(0, UniqueFd());
   EXPECT_FALSE(first.IsDone(kSoonMs));
-  Answer(1, Image("begin-one-two", {1, 2}));
+  Answer(1, Image({"own", "one", "two"}, {1, 2}));
   EXPECT_TRUE(first.IsDone(kLongMs));
   EXPECT_FALSE(second.IsDone(kSoonMs));
-  Answer(2, Image("begin-one-two-three", {1, 2, 3}));
+  Answer(2, Image({"three", "two", "one"}, {1, 2, 3}));
   EXPECT_TRUE(second.IsDone(kLongMs));
   EXPECT_TRUE(third.IsDone(kLongMs));
-  EXPECT_EQ(Text(), "begin-one-two-three");
+  EXPECT_TRUE(Has({"own", "one", "two", "three"}));
 }
 
 }  // namespace

@@ -3,14 +3,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <span>
 #include <sstream>
 #include <string>
@@ -19,6 +22,7 @@
 
 #include "base/fnv1a.h"
 #include "base/limits.h"
+#include "tests/service/mesa_archive_files.h"
 
 namespace webnnd::service {
 namespace {
@@ -53,6 +57,21 @@ class KernelImageTest : public testing::Test {
   }
   Status Pack(const KernelHashes& hashes, const UniqueFd& file) const {
     return KernelFiles::Open(from_).Pack(hashes, file.get());
+  }
+  // Of archives by their directories' names: of what Mesa would write, or of anything.
+  UniqueFd Image(const std::map<std::string, std::vector<std::string>>& kernels,
+                 const KernelHashes& hashes) const {
+    std::map<std::string, ArchiveText> archives;
+    for (const auto& [driver, names] : kernels) archives[driver] = MakeArchive(names);
+    return ImageOf(archives, hashes);
+  }
+  UniqueFd ImageOf(const std::map<std::string, ArchiveText>& archives,
+                   const KernelHashes& hashes) const {
+    std::filesystem::remove_all(to_);
+    for (const auto& [driver, archive] : archives) WriteArchive(to_ / driver, archive);
+    UniqueFd image = MakeFile();
+    EXPECT_TRUE(KernelFiles::Open(to_).Pack(hashes, image.get()).ok());
+    return image;
   }
   static constexpr size_t kChecksumAt = 40, kHeaderBytes = 48;
   // With the checksum of what it has become.
@@ -94,50 +113,60 @@ TEST_F(KernelImageTest, PackedAndUnpacked_AreTheFilesAndHashes) {
   EXPECT_FALSE(std::filesystem::exists(to_ / "driver/device/index"));
 }
 
-TEST_F(KernelImageTest, FilesThatHaveGrown_AreAddedTo) {
-  Make("a/cache.foz", "kernels");
-  Make("a/cache_idx.foz", "index");
+// Whatever order they were compiled in.
+TEST_F(KernelImageTest, KernelsThatFilesLack_AreAdded) {
+  for (const char* driver : {"a", "b"}) WriteArchive(from_ / driver, MakeArchive({"own", driver}));
   const KernelFiles files = KernelFiles::Open(from_);
-  std::filesystem::copy(from_, to_, std::filesystem::copy_options::recursive);
-  std::ofstream(to_ / "a/cache.foz", std::ios::app) << " and more";
-  std::ofstream(to_ / "a/cache_idx.foz", std::ios::app) << " of more";
-  const UniqueFd image = MakeFile();
-  ASSERT_TRUE(KernelFiles::Open(to_).Pack({1, 2}, image.get()).ok());
+  const UniqueFd image = Image({{"a", {"first", "a", "last"}}, {"b", {"b"}}}, {1, 2});
   // The second time there is nothing to add.
   for (int i = 0; i < 2; ++i) {
     auto extended = files.Extend(image.get());
     ASSERT_TRUE(extended.ok()) << extended.error().ToString();
     EXPECT_EQ(*extended, (KernelHashes{1, 2}));
-    EXPECT_EQ(TextOf(from_ / "a/cache.foz"), "kernels and more");
-    EXPECT_EQ(TextOf(from_ / "a/cache_idx.foz"), "index of more");
+    EXPECT_EQ(ReadArchive(from_ / "a"), MakeArchive({"own", "a", "first", "last"}));
+    EXPECT_EQ(ReadArchive(from_ / "b"), MakeArchive({"own", "b"}));
   }
 }
 
 TEST_F(KernelImageTest, FilesThatAreOthers_AreNotAddedTo) {
-  Make("a/cache.foz", "kernels");
-  Make("a/cache_idx.foz", "index");
+  const ArchiveText own = MakeArchive({"own"});
+  WriteArchive(from_ / "a", own);
   const KernelFiles files = KernelFiles::Open(from_);
-  const auto extend = [&](const std::vector<std::pair<path, std::string>>& theirs) {
-    std::filesystem::remove_all(to_);
-    for (const auto& [name, text] : theirs) {
-      std::filesystem::create_directories((to_ / name).parent_path());
-      std::ofstream(to_ / name) << text;
-    }
-    const UniqueFd image = MakeFile();
-    EXPECT_TRUE(KernelFiles::Open(to_).Pack({1}, image.get()).ok());
-    return files.Extend(image.get()).ok();
-  };
-  // Begun anew, shorter, of another driver, one too many and one too few.
-  EXPECT_FALSE(extend({{"a/cache.foz", "Kernels and more"}, {"a/cache_idx.foz", "index"}}));
-  EXPECT_FALSE(extend({{"a/cache.foz", "kernels and more"}, {"a/cache_idx.foz", "inde"}}));
-  EXPECT_FALSE(extend({{"b/cache.foz", "kernels and more"}, {"b/cache_idx.foz", "index"}}));
-  EXPECT_FALSE(extend(
-      {{"a/cache.foz", "kernels"}, {"a/cache_idx.foz", "index"}, {"b/cache.foz", "kernels"}}));
-  EXPECT_FALSE(extend({{"a/cache.foz", "kernels and more"}}));
+  // Of another driver, of one too many, and of none.
+  EXPECT_FALSE(files.Extend(Image({{"b", {"more"}}}, {1}).get()).ok());
+  EXPECT_FALSE(files.Extend(Image({{"a", {"more"}}, {"b", {"more"}}}, {1}).get()).ok());
+  EXPECT_FALSE(files.Extend(Image({}, {1}).get()).ok());
   EXPECT_FALSE(files.Extend(MakeFile("no image").get()).ok());
-  EXPECT_EQ(TextOf(from_ / "a/cache.foz"), "kernels");
-  EXPECT_EQ(TextOf(from_ / "a/cache_idx.foz"), "index");
-  EXPECT_TRUE(extend({{"a/cache.foz", "kernels and more"}, {"a/cache_idx.foz", "index"}}));
+  // Of another format, or cut off.
+  const ArchiveText more = MakeArchive({"more"});
+  EXPECT_FALSE(files.Extend(ImageOf({{"a", {"more", "more"}}}, {1}).get()).ok());
+  EXPECT_FALSE(files.Extend(ImageOf({{"a", {more.archive, ""}}}, {1}).get()).ok());
+  EXPECT_EQ(ReadArchive(from_ / "a"), own);
+  EXPECT_TRUE(files.Extend(ImageOf({{"a", more}}, {1}).get()).ok());
+  // An archive without its index.
+  std::filesystem::remove(from_ / "a/cache_idx.foz");
+  EXPECT_FALSE(KernelFiles::Open(from_).Extend(Image({{"a", {"more"}}}, {1}).get()).ok());
+}
+
+// Where there is no room for the archive's part, and where there is none for the index's alone.
+TEST_F(KernelImageTest, FilesWithoutRoom_KeepAWholeIndex) {
+  const ArchiveText own = MakeArchive({"a", "b", "c", "d", "e", "f", "g", "h"});
+  ASSERT_LT(own.archive.size() + 60, own.index.size() + 10);
+  const UniqueFd image = Image({{"a", {"x"}}}, {1});
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = signal(SIGXFSZ, SIG_IGN);
+  for (const size_t bytes : {own.archive.size() + 10, own.index.size() + 10}) {
+    WriteArchive(from_ / "a", own);
+    const KernelFiles files = KernelFiles::Open(from_);
+    const rlimit little{.rlim_cur = bytes, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+    const bool extended = files.Extend(image.get()).ok();
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_FALSE(extended) << bytes;
+    EXPECT_EQ(ReadArchive(from_ / "a").index, own.index) << bytes;
+  }
+  signal(SIGXFSZ, ignored);
 }
 
 TEST_F(KernelImageTest, WithoutFiles_IsEmpty) {
