@@ -217,7 +217,8 @@ Result<size_t> BindingImpl::RecordSegment(size_t slot, size_t first) {
   ++device.recordings;
   const std::vector<KernelCall>& calls = executable_->plan().calls;
   Segment segment;
-  ASSIGN_OR_RETURN(segment.commands, AllocateCommandBuffer(device.logical(), command_pool_.get()));
+  ASSIGN_OR_RETURN(segment.commands, AllocateCommandBuffer(device.logical(), command_pool_.get(),
+                                                           VK_COMMAND_BUFFER_LEVEL_SECONDARY));
   TRY(BeginCommandBuffer(device.logical(), segment.commands,
                          VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT));
   RecordFullBarrier(segment.commands);

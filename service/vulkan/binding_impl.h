@@ -15,8 +15,8 @@ namespace webnnd::service {
 
 class BindingImpl : public Binding {
  public:
-  // A command buffer of about DeviceProfile::submission_cost at most, where kernels allow. It
-  // starts with a full barrier, and may be submitted again while it runs.
+  // A secondary command buffer of about DeviceProfile::submission_cost at most, where kernels
+  // allow. It starts with a full barrier, and may be submitted again while it runs.
   struct Segment {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     uint64_t cost = 0;

@@ -30,10 +30,11 @@ Result<UniqueCommandPool> CreateCommandPool(LogicalDevice& device, VkCommandPool
   return pool;
 }
 
-Result<VkCommandBuffer> AllocateCommandBuffer(LogicalDevice& device, VkCommandPool pool) {
+Result<VkCommandBuffer> AllocateCommandBuffer(LogicalDevice& device, VkCommandPool pool,
+                                              VkCommandBufferLevel level) {
   VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
   info.commandPool = pool;
-  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.level = level;
   info.commandBufferCount = 1;
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VK_TRY(device.lost(), vkAllocateCommandBuffers(device.get(), &info, &commands));
@@ -42,8 +43,11 @@ Result<VkCommandBuffer> AllocateCommandBuffer(LogicalDevice& device, VkCommandPo
 
 Status BeginCommandBuffer(LogicalDevice& device, VkCommandBuffer commands,
                           VkCommandBufferUsageFlags usage) {
+  // Secondary ones inherit nothing that compute work knows; primary ones do not look.
+  const VkCommandBufferInheritanceInfo inherited{VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
   VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   info.flags = usage;
+  info.pInheritanceInfo = &inherited;
   VK_TRY(device.lost(), vkBeginCommandBuffer(commands, &info));
   return {};
 }

@@ -11,7 +11,9 @@
 namespace webnnd::service {
 
 Result<UniqueCommandPool> CreateCommandPool(LogicalDevice& device, VkCommandPoolCreateFlags flags);
-Result<VkCommandBuffer> AllocateCommandBuffer(LogicalDevice& device, VkCommandPool pool);
+Result<VkCommandBuffer> AllocateCommandBuffer(LogicalDevice& device, VkCommandPool pool,
+                                              VkCommandBufferLevel level);
+// One of either level.
 Status BeginCommandBuffer(LogicalDevice& device, VkCommandBuffer commands,
                           VkCommandBufferUsageFlags usage);
 

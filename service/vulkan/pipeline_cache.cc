@@ -225,7 +225,8 @@ Status PipelineCache::Warm(const Pipeline& pipeline, uint32_t workgroups,
   pipeline.layout->Write(set, dummies_);
   ASSIGN_OR_RETURN(UniqueCommandPool pool,
                    CreateCommandPool(device_, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT));
-  ASSIGN_OR_RETURN(VkCommandBuffer commands, AllocateCommandBuffer(device_, pool.get()));
+  ASSIGN_OR_RETURN(VkCommandBuffer commands,
+                   AllocateCommandBuffer(device_, pool.get(), VK_COMMAND_BUFFER_LEVEL_PRIMARY));
   TRY(BeginCommandBuffer(device_, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT));
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.handle.get());
   for (uint32_t offset : {0u, kWarmParametersOffset}) {

@@ -36,10 +36,11 @@ Status TimelineImpl::Prepare() {
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type};
   VK_TRY(device_->lost(), vkCreateSemaphore(device_->get(), &info, nullptr, semaphore_.out()));
-  ASSIGN_OR_RETURN(
-      command_pool_,
-      CreateCommandPool(device_->logical(), VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT |
-                                                VK_COMMAND_POOL_CREATE_TRANSIENT_BIT));
+  for (UniqueCommandPool* pool : {&command_pool_, &primary_pool_}) {
+    ASSIGN_OR_RETURN(*pool, CreateCommandPool(device_->logical(),
+                                              VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT |
+                                                  VK_COMMAND_POOL_CREATE_TRANSIENT_BIT));
+  }
   return {};
 }
 
@@ -223,7 +224,8 @@ Result<VkCommandBuffer> TimelineImpl::TakeCommandBuffer() {
     }
   }
   if (commands == VK_NULL_HANDLE) {
-    ASSIGN_OR_RETURN(commands, AllocateCommandBuffer(device_->logical(), command_pool_.get()));
+    ASSIGN_OR_RETURN(commands, AllocateCommandBuffer(device_->logical(), command_pool_.get(),
+                                                     VK_COMMAND_BUFFER_LEVEL_SECONDARY));
   }
   Status begun =
       BeginCommandBuffer(device_->logical(), commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
@@ -316,22 +318,40 @@ Status TimelineImpl::SubmitBatch(Batch& batch) {
   DropStopped(batch);
   // Callbacks alone wait for what was submitted before.
   if (batch.items.empty()) return {};
-  std::vector<VkCommandBuffer> commands;
-  for (const Batch::Item& item : batch.items) commands.push_back(item.commands);
+  ASSIGN_OR_RETURN(batch.primary, RecordPrimary(batch));
   const uint64_t value = value_ + 1;
   const VkSemaphore semaphore = semaphore_.get();
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   values.signalSemaphoreValueCount = 1;
   values.pSignalSemaphoreValues = &value;
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-  submit.commandBufferCount = static_cast<uint32_t>(commands.size());
-  submit.pCommandBuffers = commands.data();
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &batch.primary;
   submit.signalSemaphoreCount = 1;
   submit.pSignalSemaphores = &semaphore;
   TRY(device_->logical().Submit(submit, VK_NULL_HANDLE));
   ++device_->submissions;
   value_ = value;
   return {};
+}
+
+Result<VkCommandBuffer> TimelineImpl::RecordPrimary(const Batch& batch) {
+  if (idle_primaries_.empty()) {
+    ASSIGN_OR_RETURN(idle_primaries_.emplace_back(),
+                     AllocateCommandBuffer(device_->logical(), primary_pool_.get(),
+                                           VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+  }
+  const VkCommandBuffer primary = idle_primaries_.back();
+  TRY(BeginCommandBuffer(device_->logical(), primary, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT));
+  idle_primaries_.pop_back();
+  std::vector<VkCommandBuffer> commands;
+  for (const Batch::Item& item : batch.items) commands.push_back(item.commands);
+  vkCmdExecuteCommands(primary, static_cast<uint32_t>(commands.size()), commands.data());
+  VkResult result = VK_CALL(vkEndCommandBuffer(primary));
+  if (result >= 0) return primary;
+  // In no state to be begun again.
+  vkFreeCommandBuffers(device_->get(), primary_pool_.get(), 1, &primary);
+  return VulkanError(device_->lost(), result, "vkEndCommandBuffer");
 }
 
 void TimelineImpl::HandOver(Batch batch) {
@@ -405,6 +425,7 @@ void TimelineImpl::OnRetired(Batch& batch, std::chrono::nanoseconds taken) {
         std::chrono::nanoseconds(static_cast<int64_t>(static_cast<double>(taken.count()) * share));
   }
   idle_.insert(idle_.end(), batch.transient.begin(), batch.transient.end());
+  if (batch.primary != VK_NULL_HANDLE) idle_primaries_.push_back(batch.primary);
   cost_in_flight_ -= batch.cost;
   SubmitWaiting();
   --in_flight_;

@@ -21,7 +21,9 @@ namespace webnnd::service {
 
 // Commands of transfers go into a transient command buffer, which ends where a binding's own
 // command buffers follow. Batches become submissions in their order; those that would give the
-// device too much at a time wait, and are submitted as it finishes others.
+// device too much at a time wait, and are submitted as it finishes others. A submission is a
+// primary command buffer that executes those, since lavapipe takes back all bindings of all kinds
+// of shaders at the end of each primary one.
 class TimelineImpl : public Timeline {
  public:
   TimelineImpl(std::shared_ptr<DeviceImpl> device, const TimelineOptions& options);
@@ -65,8 +67,9 @@ class TimelineImpl : public Timeline {
     std::vector<std::shared_ptr<Run>> ends;              // Dispatches whose last item is here.
     std::vector<Callback> callbacks;
     std::vector<std::shared_ptr<const void>> keep_alive;
-    std::vector<VkCommandBuffer> transient;  // Those of `items` to use again.
-    std::optional<Error> failure;            // It cannot be submitted.
+    std::vector<VkCommandBuffer> transient;    // Those of `items` to use again.
+    VkCommandBuffer primary = VK_NULL_HANDLE;  // The submission, to be used again.
+    std::optional<Error> failure;              // It cannot be submitted.
 
     bool empty() const {
       return items.empty() && outcomes.empty() && ends.empty() && callbacks.empty() &&
@@ -92,6 +95,8 @@ class TimelineImpl : public Timeline {
   // Whether the device has enough to do without the batch.
   bool MustWait(const Batch& batch) const;
   Status SubmitBatch(Batch& batch);
+  // What executes the items.
+  Result<VkCommandBuffer> RecordPrimary(const Batch& batch);
   // Drops what is left of dispatches that have failed, or have taken too long.
   void DropStopped(Batch& batch);
   // Gives the batch to the completion thread. Its failure, if any, is told there.
@@ -106,7 +111,7 @@ class TimelineImpl : public Timeline {
   const TimelineOptions options_;
   StagingBudget staging_;
   UniqueSemaphore semaphore_;
-  UniqueCommandPool command_pool_;
+  UniqueCommandPool command_pool_;  // Of transient command buffers.
 
   std::vector<Batch> batches_;  // Being recorded; at least one.
   VkCommandBuffer open_ = VK_NULL_HANDLE;
@@ -123,6 +128,8 @@ class TimelineImpl : public Timeline {
   std::optional<Error> cancelled_;  // Why nothing is submitted any more.
   std::optional<Error> failure_;    // The first one that no Flush has returned.
   std::vector<VkCommandBuffer> idle_;
+  UniqueCommandPool primary_pool_;
+  std::vector<VkCommandBuffer> idle_primaries_;
 };
 
 }  // namespace webnnd::service
