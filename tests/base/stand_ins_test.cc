@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -82,6 +83,31 @@ TEST(StandIns, WhoWaitsForAPool_DoesAPart) {
   EXPECT_GT(counts.done_by_waiter, 0);
 }
 
+// What processors do for others than this process, since it was made.
+class OtherWork {
+ public:
+  OtherWork() : begin_(Now()) {}
+  double Seconds() const { return Now() - begin_; }
+
+ private:
+  // Of all time, but for what this process took. The first line of /proc/stat: of user programs,
+  // the same of low priority, of the kernel, idle, waiting, of interrupts, of late ones, and
+  // stolen.
+  static double Now() {
+    std::ifstream file("/proc/stat");
+    std::string name;
+    double ticks[8] = {}, busy = 0;
+    file >> name;
+    for (double& number : ticks) file >> number;
+    for (const int i : {0, 1, 2, 5, 6, 7}) busy += ticks[i];
+    timespec own{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+    return busy / static_cast<double>(sysconf(_SC_CLK_TCK)) -
+           (static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec));
+  }
+  double begin_;
+};
+
 // Who waits is there at once, on a higher processor, and lets the other one take the first part all
 // the same (base/pool_turns.h).
 TEST(StandIns, OfLongParts_TheFirstIsDoneOnTheLowerProcessor) {
@@ -113,18 +139,25 @@ TEST(StandIns, OfLongParts_TheFirstIsDoneOnTheLowerProcessor) {
     }
   };
   Parts parts{.lower = processors.front(), .higher = processors.back()};
+  // Others that want the processors make threads late, and nobody waits for those: until there is a
+  // moment without them.
+  const OtherWork others;
   std::thread([&] {
     DriversPool pool(2, {.begin = &Parts::Begin, .data = &parts});
     stay_on(parts.higher);
-    // Others that want the processors make threads late, and nobody waits for those.
-    for (int attempt = 0; attempt < 50; ++attempt) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
       parts.in_order = 0;
       parts.by_higher_first = 0;
-      for (int task = 0; task < 200; ++task) pool.Run(&Parts::Work, &parts, 2);
-      if (parts.in_order > 2 * parts.by_higher_first) break;
-    }
+      for (int task = 0; task < 40; ++task) pool.Run(&Parts::Work, &parts, 2);
+    } while (parts.in_order <= 2 * parts.by_higher_first && std::chrono::steady_clock::now() < end);
   }).join();
-  EXPECT_GT(parts.in_order, 2 * parts.by_higher_first);
+  const bool is_in_order = parts.in_order > 2 * parts.by_higher_first;
+  if (!is_in_order && others.Seconds() > 0.2) {
+    GTEST_SKIP() << "NOT TESTED: others want the processors (" << others.Seconds() << " s)";
+  }
+  EXPECT_TRUE(is_in_order) << parts.in_order << " of the last ones";
 }
 
 TEST(StandIns, TasksOfAnySize_AreDoneOnce) {
