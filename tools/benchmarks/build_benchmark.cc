@@ -89,7 +89,7 @@ void MeasureChain(const MeasuredService& service, int rounds, Report& report) {
 
 // --- Dispatches beside a build ------------------------------------------------------------------
 
-// What the big graph consists of: each takes a kernel that no other one takes, and keeps the shape.
+// What the big graph consists of: each takes a kernel that no other one takes.
 using Step = Result<Operand> (*)(webnn::GraphBuilder&, const Operand&);
 constexpr Step kSteps[] = {
     [](auto& g, auto& x) { return g.Ceil(x); },
@@ -123,12 +123,16 @@ constexpr Step kSteps[] = {
     [](auto& g, auto& x) { return g.Reverse(x); },
 };
 
+// Each step has an output of its own: of a chain, several would be one kernel.
 webnn::Future<std::shared_ptr<webnn::Graph>> BeginBuild(Client& client,
                                                         std::span<const Step> steps) {
   webnn::GraphBuilder builder(client.shared_context());
-  Operand x = Must(builder.Input("input", webnn::OperandDataType::kFloat32, kShape));
-  for (Step step : steps) x = Must(step(builder, x));
-  return builder.Build({{"output", x}});
+  const Operand x = Must(builder.Input("input", webnn::OperandDataType::kFloat32, kShape));
+  webnn::NamedOperands outputs;
+  for (Step step : steps) {
+    outputs.emplace(fmt::format("output {}", outputs.size()), Must(step(builder, x)));
+  }
+  return builder.Build(outputs);
 }
 
 double TimeBuild(Client& client, Step step) {
@@ -229,10 +233,10 @@ class Stalls {
 
   void AddTo(Report& report, const std::string& who_compiles) const {
     report.Add("round trip of one add, nothing beside it", "ms", alone_);
-    report.Add("  while " + who_compiles + " compiles 29 new kernels", "ms", beside_);
+    report.Add("  while " + who_compiles + " compiles what 29 operators want", "ms", beside_);
     report.Add("  the build of these kernels", "ms", builds_);
     report.Add("  the longest round trip beside a build", "ms", longest_);
-    report.Add("  the same / longest warm-up of a kernel (1 at most)", "ratio", ratios_);
+    report.Add("  the same / longest warm-up (1 at most)", "ratio", ratios_);
     report.AddNote("  all round trips beside builds", histogram_.ToString());
   }
 
@@ -259,7 +263,7 @@ void MeasureStalls(const MeasuredService& service, const Options& options, Repor
     const Daemon daemon = Must(Daemon::StartWithKernelCache(BesideThisProgram("webnnd")));
     others.Measure(webnn::Connect::ToSocket(daemon.socket()), warm_up_ms);
   }
-  report.Add("longest warm-up of one of 29 kernels", "ms", warm_ups);
+  report.Add("longest warm-up of one of 29 operators", "ms", warm_ups);
   if (!options.in_process) others.AddTo(report, "another process");
   own.AddTo(report, options.in_process ? "this process" : "the worker, without a cache,");
 }
