@@ -18,22 +18,33 @@ OP_FUNCTION_CALL = 57
 OP_DECORATE = 71
 DECORATION_BINDING = 33
 
-# In the order of Variant in shader_table.h; shaders/CMakeLists.txt compiles NAME.VARIANT.spv.
+# In the order of Variant in shader_table.h, and of READS_* in tensor.glsl; shaders/compile.py makes
+# NAME.VARIANT.spv.
 VARIANTS = ["Storage", "Texels"]
 
 
-def read_names(table):
-    names = []
+def read_rows(table):
+    """Of each row the words: NAME, source, DEFINE=VALUE..."""
+    rows = []
+    names = set()
     for line in pathlib.Path(table).read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        name = line.split()[0]
+        row = line.split()
+        name = row[0]
         if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
             sys.exit(f"{table}: name is not in PascalCase ({name})")
         if name in names:
             sys.exit(f"{table}: name stands twice ({name})")
-        names.append(name)
-    return names
+        if len(row) < 2:
+            sys.exit(f"{table}: {name} has no source")
+        names.add(name)
+        rows.append(row)
+    return rows
+
+
+def read_names(table):
+    return [row[0] for row in read_rows(table)]
 
 
 def id_header(names):
