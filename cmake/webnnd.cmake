@@ -83,10 +83,11 @@ if(WEBNND_FUZZERS)
   target_compile_options(webnnd_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Headers that are not ours, parsed once for each set of options: half a second less for each source. For
-# tests of the service also those of its fixtures, and for passes over graphs those of lowering, which
-# take as long again. An include that is missing goes unnoticed then, so that only the presets release and
-# asan have them. Of what .ci/run builds, dev, fuzz and tsan do without: programs, and some of the tests.
+# Headers that are not ours, and that of operands, on which most else stands, parsed once for each set of
+# options: a second less for each source. For tests of the service also those of its fixtures, and for
+# passes over graphs those of lowering, which take half a second more. An include that is missing goes
+# unnoticed then, so that only the presets release and asan have them. Of what .ci/run builds, dev, fuzz
+# and tsan do without: programs, and some of the tests.
 if(WEBNND_PRECOMPILED_HEADERS)
   set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
       <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
@@ -99,26 +100,27 @@ if(WEBNND_PRECOMPILED_HEADERS)
     list(APPEND kinds test service_test)
   endif()
   foreach(kind IN LISTS kinds)
-    add_library(webnnd_${kind}_headers OBJECT ${empty_source})
-    target_link_libraries(webnnd_${kind}_headers PRIVATE webnnd_options fmt::fmt)
-    target_precompile_headers(webnnd_${kind}_headers PRIVATE ${standard_headers})
+    add_library(webnnd_precompiled_${kind} OBJECT ${empty_source})
+    target_link_libraries(webnnd_precompiled_${kind} PRIVATE webnnd_options fmt::fmt)
+    target_precompile_headers(webnnd_precompiled_${kind} PRIVATE ${standard_headers}
+      ${CMAKE_SOURCE_DIR}/webidl/operand_descriptor.h)
     if(kind STREQUAL passes)
-      target_precompile_headers(webnnd_passes_headers PRIVATE
+      target_precompile_headers(webnnd_precompiled_passes PRIVATE
         ${CMAKE_SOURCE_DIR}/service/passes/kernel_parameters.h
         ${CMAKE_SOURCE_DIR}/service/passes/lowering.h)
     elseif(NOT kind STREQUAL library)
-      set_target_properties(webnnd_${kind}_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(webnnd_${kind}_headers PRIVATE -fPIE)
+      set_target_properties(webnnd_precompiled_${kind} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(webnnd_precompiled_${kind} PRIVATE -fPIE)
     endif()
   endforeach()
   if(WEBNND_TESTS)
     foreach(kind test service_test)
-      target_link_libraries(webnnd_${kind}_headers PRIVATE GTest::gtest_main GTest::gmock)
-      target_compile_options(webnnd_${kind}_headers PRIVATE ${WEBNND_TEST_OPTIONS})
-      target_precompile_headers(webnnd_${kind}_headers PRIVATE
+      target_link_libraries(webnnd_precompiled_${kind} PRIVATE GTest::gtest_main GTest::gmock)
+      target_compile_options(webnnd_precompiled_${kind} PRIVATE ${WEBNND_TEST_OPTIONS})
+      target_precompile_headers(webnnd_precompiled_${kind} PRIVATE
         <cmath> <filesystem> <fstream> <random> <set> <sstream> <gmock/gmock.h> <gtest/gtest.h>)
     endforeach()
-    target_precompile_headers(webnnd_service_test_headers PRIVATE
+    target_precompile_headers(webnnd_precompiled_service_test PRIVATE
       ${CMAKE_SOURCE_DIR}/tests/support/kernel_runner.h
       ${CMAKE_SOURCE_DIR}/tests/support/service_fixture.h)
   endif()
@@ -128,13 +130,19 @@ endif()
 # kind, whose options it has.
 function(webnnd_precompiled target kind)
   if(WEBNND_PRECOMPILED_HEADERS)
-    target_precompile_headers(${target} REUSE_FROM webnnd_${kind}_headers)
+    target_precompile_headers(${target} REUSE_FROM webnnd_precompiled_${kind})
     target_link_libraries(${target} PRIVATE fmt::fmt)  # They were parsed with its definitions.
   endif()
 endfunction()
 
-# webnnd_compile_as_test(TARGET DEPENDS): with the options and headers of a test that depends on these.
-function(webnnd_compile_as_test target depends)
+# webnnd_compile_as_test(TARGET COMPUTES DEPENDS): with the options and headers of a test that depends on
+# these. What computes much itself, such as what it expects, is optimised whatever the others are, and
+# parses its headers for itself.
+function(webnnd_compile_as_test target computes depends)
+  if(computes)
+    target_compile_options(${target} PRIVATE -O1 -g0)
+    return()
+  endif()
   target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
   if("test_service" IN_LIST depends OR "test_kernel_runner" IN_LIST depends)
     webnnd_precompiled(${target} service_test)
@@ -154,15 +162,15 @@ function(webnnd_library name)
   webnnd_precompiled(${name} ${ARG_HEADERS})
 endfunction()
 
-# webnnd_test_library(NAME SOURCES a.cc ... [DEPENDS lib ...]): a library that only tests link, which is
-# compiled as they are.
+# webnnd_test_library(NAME SOURCES a.cc ... [DEPENDS lib ...] [COMPUTES]): a library that only tests link,
+# which is compiled as they are.
 function(webnnd_test_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC webnnd_options GTest::gmock ${ARG_DEPENDS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIE)
-  webnnd_compile_as_test(${name} "${ARG_DEPENDS}")
+  webnnd_compile_as_test(${name} ${ARG_COMPUTES} "${ARG_DEPENDS}")
 endfunction()
 
 # webnnd_program(NAME SOURCES a.cc ... [DEPENDS lib ...]): an executable in build/<preset>/bin.
@@ -189,9 +197,7 @@ add_custom_target(coverage-tests)
 # (TestDeviceOptions), as FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are
 # left to `tools/test --full`, some to .ci/run as well; WEBNND_TEST_THOROUGH=1 does the same inside a test
 # (tests/support/sample.h), but not without a feature under sanitizers. What ctest counts (-j) are
-# halves of a processor: a test takes two, and one that WAITS most of the time takes one. One that
-# COMPUTES much itself, such as what it expects, is optimised whatever the others are, and parses its
-# headers for itself.
+# halves of a processor: a test takes two, and one that WAITS most of the time takes one.
 function(webnnd_test name)
   cmake_parse_arguments(ARG "WAITS;COMPUTES" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})
@@ -199,11 +205,7 @@ function(webnnd_test name)
   add_executable(${target} ${ARG_SOURCES})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${target} PRIVATE webnnd_options ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
-  if(ARG_COMPUTES)
-    target_compile_options(${target} PRIVATE -O1 -g0)
-  else()
-    webnnd_compile_as_test(${target} "${ARG_DEPENDS}")
-  endif()
+  webnnd_compile_as_test(${target} ${ARG_COMPUTES} "${ARG_DEPENDS}")
   if(MOLD_PROGRAM)
     target_link_options(${target} PRIVATE -fuse-ld=mold)
   endif()

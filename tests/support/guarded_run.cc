@@ -19,7 +19,9 @@ constexpr uint32_t kPatterns[] = {0xffffffffu, 0x7bee7beeu};
 
 Bytes Pattern(uint32_t word, uint64_t bytes) {
   Bytes all(bytes);
-  for (uint64_t i = 0; i < bytes; ++i) all[i] = static_cast<std::byte>(word >> (i % 4 * 8));
+  for (uint64_t i = 0; i < bytes; i += 4) {
+    std::memcpy(all.data() + i, &word, std::min<uint64_t>(4, bytes - i));
+  }
   return all;
 }
 
