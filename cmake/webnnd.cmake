@@ -197,7 +197,8 @@ add_custom_target(coverage-tests)
 # (TestDeviceOptions), as FOLDER/UNIT-without-FEATURE. Those, and others of the label "thorough", are
 # left to `tools/test --full`, some to .ci/run as well; WEBNND_TEST_THOROUGH=1 does the same inside a test
 # (tests/support/sample.h), but not without a feature under sanitizers. What ctest counts (-j) are
-# halves of a processor: a test takes two, and one that WAITS most of the time takes one.
+# halves of a processor: a test takes two, and one that WAITS most of the time takes one. tools/test has
+# one more than two processors, so that these run beside the others.
 function(webnnd_test name)
   cmake_parse_arguments(ARG "WAITS;COMPUTES" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT;WITHOUT" ${ARGN})
   string(REPLACE "/" "_" target ${name})

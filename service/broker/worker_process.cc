@@ -22,8 +22,8 @@ using fault::Kind;
 
 // Variables that reach a worker; the rest of the daemon's environment is nobody's business.
 constexpr std::string_view kPassedPrefixes[] = {
-    "WEBNND_",       "ASAN_OPTIONS=",   "UBSAN_OPTIONS=",         "LSAN_OPTIONS=",
-    "TSAN_OPTIONS=", "LP_NUM_THREADS=", "LP_NATIVE_VECTOR_WIDTH="};
+    "WEBNND_",       "ASAN_OPTIONS=",   "UBSAN_OPTIONS=",          "LSAN_OPTIONS=",
+    "TSAN_OPTIONS=", "LP_NUM_THREADS=", "LP_NATIVE_VECTOR_WIDTH=", "GALLIVM_PERF="};
 
 std::string SignalText(int signal) {
   const char* name = sigabbrev_np(signal);
