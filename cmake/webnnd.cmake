@@ -88,67 +88,72 @@ endif()
 # passes over graphs those of lowering, which take half a second more. An include that is missing goes
 # unnoticed then, so that only the presets release and asan have them. Of what .ci/run builds, dev, fuzz
 # and tsan do without: programs, and some of the tests.
+set(test_options ${WEBNND_TEST_OPTIONS})
+set(service_test_options ${WEBNND_TEST_OPTIONS})
+set(computing_test_options -O1 -g0)
+set(library_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
+    <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
+    <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>
+    <nlohmann/json.hpp> ${CMAKE_SOURCE_DIR}/webidl/operand_descriptor.h)
+set(program_headers ${library_headers})
+set(passes_headers ${library_headers} ${CMAKE_SOURCE_DIR}/service/passes/kernel_parameters.h
+    ${CMAKE_SOURCE_DIR}/service/passes/lowering.h)
+set(test_headers ${library_headers} <cmath> <filesystem> <fstream> <random> <set> <sstream>
+    <gmock/gmock.h> <gtest/gtest.h>)
+set(service_test_headers ${test_headers} ${CMAKE_SOURCE_DIR}/tests/support/kernel_runner.h
+    ${CMAKE_SOURCE_DIR}/tests/support/service_fixture.h)
+set(computing_test_headers ${service_test_headers})
+# What precompiles the headers of a kind is named after them, for CMake gives its list of headers the
+# time of its cache, and ninja would not see that it has changed.
+foreach(kind library passes program test service_test computing_test)
+  string(SHA1 headers_hash "${${kind}_headers}")
+  string(SUBSTRING ${headers_hash} 0 8 headers_hash)
+  set(${kind}_precompiled webnnd_${kind}_headers_${headers_hash})
+endforeach()
 if(WEBNND_PRECOMPILED_HEADERS)
-  set(standard_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
-      <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
-      <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
   set(empty_source ${CMAKE_BINARY_DIR}/precompiled_headers.cc)
   file(WRITE ${empty_source}.new "")
   file(COPY_FILE ${empty_source}.new ${empty_source} ONLY_IF_DIFFERENT)
   set(kinds library passes program)
   if(WEBNND_TESTS)
-    list(APPEND kinds test service_test)
+    list(APPEND kinds test service_test computing_test)
   endif()
   foreach(kind IN LISTS kinds)
-    add_library(webnnd_precompiled_${kind} OBJECT ${empty_source})
-    target_link_libraries(webnnd_precompiled_${kind} PRIVATE webnnd_options fmt::fmt)
-    target_precompile_headers(webnnd_precompiled_${kind} PRIVATE ${standard_headers}
-      ${CMAKE_SOURCE_DIR}/webidl/operand_descriptor.h)
-    if(kind STREQUAL passes)
-      target_precompile_headers(webnnd_precompiled_passes PRIVATE
-        ${CMAKE_SOURCE_DIR}/service/passes/kernel_parameters.h
-        ${CMAKE_SOURCE_DIR}/service/passes/lowering.h)
-    elseif(NOT kind STREQUAL library)
-      set_target_properties(webnnd_precompiled_${kind} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(webnnd_precompiled_${kind} PRIVATE -fPIE)
+    set(precompiled ${${kind}_precompiled})
+    add_library(${precompiled} OBJECT ${empty_source})
+    target_link_libraries(${precompiled} PRIVATE webnnd_options fmt::fmt)
+    target_precompile_headers(${precompiled} PRIVATE ${${kind}_headers})
+    if(NOT kind MATCHES "library|passes")
+      set_target_properties(${precompiled} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${precompiled} PRIVATE -fPIE)
+    endif()
+    if(kind MATCHES "test")
+      target_link_libraries(${precompiled} PRIVATE GTest::gtest_main GTest::gmock)
+      target_compile_options(${precompiled} PRIVATE ${${kind}_options})
     endif()
   endforeach()
-  if(WEBNND_TESTS)
-    foreach(kind test service_test)
-      target_link_libraries(webnnd_precompiled_${kind} PRIVATE GTest::gtest_main GTest::gmock)
-      target_compile_options(webnnd_precompiled_${kind} PRIVATE ${WEBNND_TEST_OPTIONS})
-      target_precompile_headers(webnnd_precompiled_${kind} PRIVATE
-        <cmath> <filesystem> <fstream> <random> <set> <sstream> <gmock/gmock.h> <gtest/gtest.h>)
-    endforeach()
-    target_precompile_headers(webnnd_precompiled_service_test PRIVATE
-      ${CMAKE_SOURCE_DIR}/tests/support/kernel_runner.h
-      ${CMAKE_SOURCE_DIR}/tests/support/service_fixture.h)
-  endif()
 endif()
 
-# webnnd_precompiled(TARGET library|passes|program|test|service_test): the target reads the headers of its
-# kind, whose options it has.
+# webnnd_precompiled(TARGET KIND): the target reads the headers of its kind (above), whose options it has.
 function(webnnd_precompiled target kind)
   if(WEBNND_PRECOMPILED_HEADERS)
-    target_precompile_headers(${target} REUSE_FROM webnnd_precompiled_${kind})
+    target_precompile_headers(${target} REUSE_FROM ${${kind}_precompiled})
     target_link_libraries(${target} PRIVATE fmt::fmt)  # They were parsed with its definitions.
   endif()
 endfunction()
 
 # webnnd_compile_as_test(TARGET COMPUTES DEPENDS): with the options and headers of a test that depends on
-# these. What computes much itself, such as what it expects, is optimised whatever the others are, and
-# parses its headers for itself.
+# these. What computes much itself, such as what it expects, is optimised whatever the others are.
 function(webnnd_compile_as_test target computes depends)
   if(computes)
-    target_compile_options(${target} PRIVATE -O1 -g0)
-    return()
-  endif()
-  target_compile_options(${target} PRIVATE ${WEBNND_TEST_OPTIONS})
-  if("test_service" IN_LIST depends OR "test_kernel_runner" IN_LIST depends)
-    webnnd_precompiled(${target} service_test)
+    set(kind computing_test)
+  elseif("test_service" IN_LIST depends OR "test_kernel_runner" IN_LIST depends)
+    set(kind service_test)
   else()
-    webnnd_precompiled(${target} test)
+    set(kind test)
   endif()
+  target_compile_options(${target} PRIVATE ${${kind}_options})
+  webnnd_precompiled(${target} ${kind})
 endfunction()
 
 # webnnd_library(NAME SOURCES a.cc ... [DEPENDS lib ...] [PRIVATE_DEPENDS lib ...] [HEADERS kind])
