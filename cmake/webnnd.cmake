@@ -88,9 +88,6 @@ endif()
 # passes over graphs those of lowering, which take half a second more. An include that is missing goes
 # unnoticed then, so that only the presets release and asan have them. Of what .ci/run builds, dev, fuzz
 # and tsan do without: programs, and some of the tests.
-set(test_options ${WEBNND_TEST_OPTIONS})
-set(service_test_options ${WEBNND_TEST_OPTIONS})
-set(computing_test_options -O1 -g0)
 set(library_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
     <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
     <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>
@@ -103,13 +100,9 @@ set(test_headers ${library_headers} <cmath> <filesystem> <fstream> <random> <set
 set(service_test_headers ${test_headers} ${CMAKE_SOURCE_DIR}/tests/support/kernel_runner.h
     ${CMAKE_SOURCE_DIR}/tests/support/service_fixture.h)
 set(computing_test_headers ${service_test_headers})
-# What precompiles the headers of a kind is named after them, for CMake gives its list of headers the
-# time of its cache, and ninja would not see that it has changed.
-foreach(kind library passes program test service_test computing_test)
-  string(SHA1 headers_hash "${${kind}_headers}")
-  string(SUBSTRING ${headers_hash} 0 8 headers_hash)
-  set(${kind}_precompiled webnnd_${kind}_headers_${headers_hash})
-endforeach()
+set(test_options ${WEBNND_TEST_OPTIONS})
+set(service_test_options ${WEBNND_TEST_OPTIONS})
+set(computing_test_options -O1 -g0)
 if(WEBNND_PRECOMPILED_HEADERS)
   set(empty_source ${CMAKE_BINARY_DIR}/precompiled_headers.cc)
   file(WRITE ${empty_source}.new "")
@@ -119,7 +112,12 @@ if(WEBNND_PRECOMPILED_HEADERS)
     list(APPEND kinds test service_test computing_test)
   endif()
   foreach(kind IN LISTS kinds)
-    set(precompiled ${${kind}_precompiled})
+    # Named after its headers: CMake gives its list of them the time of its cache, and ninja would not
+    # see that it has changed.
+    string(SHA1 headers_hash "${${kind}_headers}")
+    string(SUBSTRING ${headers_hash} 0 8 headers_hash)
+    set(precompiled webnnd_${kind}_headers_${headers_hash})
+    set(${kind}_precompiled ${precompiled})
     add_library(${precompiled} OBJECT ${empty_source})
     target_link_libraries(${precompiled} PRIVATE webnnd_options fmt::fmt)
     target_precompile_headers(${precompiled} PRIVATE ${${kind}_headers})
