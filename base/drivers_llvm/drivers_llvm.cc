@@ -19,7 +19,8 @@
 //
 // LLVMRunPasses, before all else: coroutines that never wait are functions (coroutines.h).
 //
-// LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h).
+// LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h). Of a kernel
+// it gives a function that lets threads share its workgroups (shared_kernels.h).
 //
 // Besides, llvmpipe's subgroups have 16 lanes, not 8, on processors with AVX-512, unless the
 // environment says otherwise (LP_NATIVE_VECTOR_WIDTH, in bits).
@@ -44,6 +45,7 @@
 #include "base/drivers_llvm/loop_exits.h"
 #include "base/drivers_llvm/multiply_adds.h"
 #include "base/drivers_llvm/scheduling.h"
+#include "base/drivers_llvm/shared_kernels.h"
 #include "base/drivers_llvm/uniform_branches.h"
 #include "base/drivers_llvm/uniform_lanes.h"
 #include "base/log.h"
@@ -157,7 +159,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMGetPointerToGlobal(v
   webnnd::Llvm llvm;
   if (!webnnd::FindLlvmFunctions(caller, llvm)) return get(engine, function);
   const webnnd::Scheduling scheduling(caller, llvm, function);
-  return get(engine, function);
+  return webnnd::Shared(llvm, function, get(engine, function));
 }
 
 extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* module,

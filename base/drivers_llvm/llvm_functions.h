@@ -67,6 +67,7 @@ constexpr int kFloatType = 2;
 constexpr int kIntegerType = 8;
 constexpr int kStructType = 10;
 constexpr int kArrayType = 11;
+constexpr int kPointerType = 12;
 constexpr int kVectorType = 13;
 constexpr int kInternalLinkage = 8;
 constexpr int kEqual = 32;

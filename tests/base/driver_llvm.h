@@ -31,10 +31,10 @@ class DriverLlvm {
     return result;
   }
 
-  // Calls `body` with the address of function @f of the same module, compiled: by LLVM alone, or as
-  // the driver has it compiled.
+  // Calls `body` with the address of function `name` of the same module, compiled: by LLVM alone, or
+  // as the driver has it compiled.
   void Run(const std::string& text, const char* passes, const std::function<void(void*)>& body,
-           bool as_driver = false) const {
+           bool as_driver = false, const char* name = "f") const {
     for (const char* part : {"TargetInfo", "Target", "TargetMC", "AsmPrinter"}) {
       Find<void()>((std::string("LLVMInitializeX86") + part).c_str())();
     }
@@ -48,11 +48,11 @@ class DriverLlvm {
         return;
       }
       if (as_driver) {
-        void* f = Find<void*(void*, const char*)>("LLVMGetNamedFunction")(module, "f");
+        void* f = Find<void*(void*, const char*)>("LLVMGetNamedFunction")(module, name);
         body(LLVMGetPointerToGlobal(engine, f));
       } else {
         body(reinterpret_cast<void*>(
-            Find<size_t(void*, const char*)>("LLVMGetFunctionAddress")(engine, "f")));
+            Find<size_t(void*, const char*)>("LLVMGetFunctionAddress")(engine, name)));
       }
       Find<void(void*)>("LLVMDisposeExecutionEngine")(engine);
     });

@@ -36,6 +36,12 @@ std::string LogOf(OperatorKind kind, webidl::OperandDataType type) {
   return log;
 }
 
+TEST(OptimizedKernels, Workgroups_AreShared) {
+  if (!IsOptimizedHere()) GTEST_SKIP() << "only where lavapipe's LLVM is ours to change";
+  EXPECT_THAT(LogOf(OperatorKind::kSub, webidl::OperandDataType::kFloat32),
+              testing::HasSubstr("llvmpipe's threads share a kernel's workgroups"));
+}
+
 TEST(OptimizedKernels, LoopsOverLanes_AreFound) {
   if (!IsOptimizedHere()) GTEST_SKIP() << "only where lavapipe's LLVM is ours to change";
   constexpr auto kFloat = webidl::OperandDataType::kFloat32;
