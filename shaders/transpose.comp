@@ -54,8 +54,8 @@ void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
   }
 }
 
-// On llvmpipe quads of four neighbours that lie beside each other are loaded, and stored, as one vector.
-// In a square they do so on both sides: between them invocations change blocks.
+// On llvmpipe, where quads are shuffled on the way from and to memory, squares go by words: a row of one is a
+// word of each invocation, loaded and stored as one vector.
 #if TENSOR_READS == READS_TEXELS
 #include "subgroup.glsl"
 
@@ -63,47 +63,67 @@ bool GoesBySquares() {
   return kInSquares != 0u && kSubgroupSize == 16u && IsWorkgroupOneSubgroup();
 }
 
-// Of the square's block that is `high`th along the rows of the source and `low`th along its columns, and
-// of the result of which `other` computes it.
-struct BlockOfSquare {
-  uint high;
-  uint low;
-  uint other;
-};
+// Of row k and of invocation i, the bit `d` changes places: between row k and row k + d, what invocations of
+// the latter half have of the one, and those of the former half of the other. An instruction and three
+// choices where `d` is a constant.
+#define EXCHANGE_BIT(rows, d)                                                  \
+  [[unroll]] for (uint k = 0u; k < 16u; ++k) {                                 \
+    if ((k & d) == 0u) {                                                       \
+      const bool is_latter = (gl_SubgroupInvocationID & d) != 0u;              \
+      const uint leaves = is_latter ? rows[k] : rows[k + d];                   \
+      const uint comes = subgroupShuffle(leaves, gl_SubgroupInvocationID ^ d); \
+      rows[k] = is_latter ? comes : rows[k];                                   \
+      rows[k + d] = is_latter ? rows[k + d] : comes;                           \
+    }                                                                          \
+  }
 
-void TransposeSquareOfWords(uint from, uint to, uint source_step, uint result_step, BlockOfSquare block) {
-  uvec4 rows[4];
-  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
-    rows[k] = LOAD_QUAD(1, from + (4u * block.high + k) * source_step + block.low);
-  }
-  [[unroll]] for (uint k = 0u; k < 4u; ++k) {
-    const uvec4 column = subgroupShuffle(ColumnOfWords(rows, k), block.other);
-    STORE_QUAD(2, to + (4u * block.high + k) * result_step + block.low, column)
-  }
+// Invocation i has word i of each row, and then word k of row i as that of row k.
+void TransposeRows(inout uint rows[16]) {
+  EXCHANGE_BIT(rows, 8u)
+  EXCHANGE_BIT(rows, 4u)
+  EXCHANGE_BIT(rows, 2u)
+  EXCHANGE_BIT(rows, 1u)
 }
 
-void TransposeSquareOfHalves(uint from, uint to, uint source_step, uint result_step, BlockOfSquare block) {
-  uvec4 rows[8];
-  [[unroll]] for (uint k = 0u; k < 8u; ++k) {
-    rows[k] = LOAD_QUAD(1, from + (8u * block.high + k) * source_step + block.low);
+uint LoadOfRow(uint first) { return LOAD_WORD(1, UNIFORM(first) + gl_SubgroupInvocationID); }
+void StoreOfRow(uint first, uint word) {
+  STORE_WORD(2, UNIFORM(first) + gl_SubgroupInvocationID, word);
+}
+
+// Places and steps of these are in words.
+void TransposeSquareOfWords(uint from, uint to, uint source_step, uint result_step) {
+  uint rows[16];
+  [[unroll]] for (uint k = 0u; k < 16u; ++k) rows[k] = LoadOfRow(from + k * source_step);
+  TransposeRows(rows);
+  [[unroll]] for (uint k = 0u; k < 16u; ++k) StoreOfRow(to + k * result_step, rows[k]);
+}
+
+// Of 32 rows, whose words are halves of two columns.
+void TransposeSquareOfHalves(uint from, uint to, uint source_step, uint result_step) {
+  uint low[16];
+  uint high[16];
+  [[unroll]] for (uint k = 0u; k < 16u; ++k) {
+    const uint first = LoadOfRow(from + 2u * k * source_step);
+    const uint second = LoadOfRow(from + (2u * k + 1u) * source_step);
+    low[k] = (first & 0xffffu) | (second << 16);
+    high[k] = (first >> 16) | (second & 0xffff0000u);
   }
-  [[unroll]] for (uint k = 0u; k < 8u; ++k) {
-    const uvec4 column = subgroupShuffle(ColumnOfHalves(rows, k), block.other);
-    STORE_QUAD(2, to + (8u * block.high + k) * result_step + block.low, column)
-  }
+  TransposeRows(low);
+  [[unroll]] for (uint k = 0u; k < 16u; ++k) StoreOfRow(to + 2u * k * result_step, low[k]);
+  TransposeRows(high);
+  [[unroll]] for (uint k = 0u; k < 16u; ++k) StoreOfRow(to + (2u * k + 1u) * result_step, high[k]);
 }
 
 uvec2 OffsetsOfSquare(uint square) { return OffsetsOfBlock(16u * square); }
 
 void TransposeSquares(uint squares, uint source_step, uint result_step) {
-  const uint high = gl_SubgroupInvocationID >> 2;
-  const uint low = gl_SubgroupInvocationID & 3u;
-  const BlockOfSquare block = BlockOfSquare(high, low, 4u * low + high);
-#define TRANSPOSE(from, to)                                              \
-  if (kHalves != 0u) {                                                   \
-    TransposeSquareOfHalves(from, to, source_step, result_step, block);  \
-  } else {                                                               \
-    TransposeSquareOfWords(from, to, source_step, result_step, block);   \
+  const uint source_words = 4u * source_step;
+  const uint result_words = 4u * result_step;
+#define TRANSPOSE(from, to)                                                       \
+  if (kHalves != 0u) {                                                            \
+    TransposeSquareOfHalves(4u * from, 4u * to, source_words, result_words);      \
+  } else {                                                                        \
+    TransposeSquareOfWords(4u * from, 4u * to, source_words, result_words);       \
   }
   PLACED_UNITS_LOOP(squares, OffsetsOfSquare, TRANSPOSE)
 #undef TRANSPOSE

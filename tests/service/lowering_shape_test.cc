@@ -246,8 +246,8 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{48, 592}, std::nullopt},            // As many columns of blocks as no tile divides.
       {{2, 1152, 136}, {{0, 2, 1}}},        // Several tiles each way, of several matrices.
       {{2, 2, 1152, 136}, {{1, 3, 0, 2}}},  // With more dimensions than kernels unroll.
-      {{2, 64, 1056}, {{0, 2, 1}}},         // Squares of blocks, first along the source,
-      {{2, 2048, 96}, {{0, 2, 1}}},         // and along the result, in parts;
+      {{2, 64, 1056}, {{0, 2, 1}}},         // Squares of blocks, all that are beside each other,
+      {{2, 2048, 96}, {{0, 2, 1}}},         // and some of them, column by column;
       {{2, 2, 2048, 96}, {{1, 3, 0, 2}}},   // with more dimensions than kernels unroll.
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
