@@ -31,7 +31,7 @@ class ShortGrids {
   // The size of the largest short grid of each, below the number of the time in which that was
   // learnt.
   std::array<std::atomic<uint64_t>, kKernels> largest_{};
-  std::atomic<uint32_t> time_{1};
+  std::atomic<uint32_t> time_{0};
   std::atomic<uint32_t> grids_{0};  // That were shared since it began.
 };
 
