@@ -19,12 +19,14 @@ class ShortGrids {
   static constexpr size_t kKernels = 1024;
   static constexpr int64_t kShortNs = 25'000;
   // After so many that were shared, all is forgotten: what a kernel's grid takes may depend on more
-  // than how many workgroups it has.
+  // than how many workgroups it has. Of grids that are not shared nobody knows when they end, so
+  // that as long as there are no others, what became long stays as it was without any of this.
   static constexpr uint32_t kGridsRemembered = 256;
 
   // Of a grid of `count` workgroups. It says the same from its first workgroup to its last one.
   bool Has(size_t kernel, uint32_t count) const;
-  // One that was shared took so long, and no other one runs: nobody asks for a moment.
+  // One that was shared took so long. Nobody asks until this returns: of grids that share these,
+  // none begins before another one has ended.
   void Learn(size_t kernel, uint32_t count, int64_t ns);
 
  private:

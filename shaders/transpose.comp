@@ -1,6 +1,6 @@
 // Transposes blocks of 4 x 4 words, or of 8 x 8 halves of words: slot 1 -> slot 2. What copies that change
 // the innermost dimension do, where both tensors' rows are whole quads: quads in, quads out, and each cache
-// line of either side soon used in full.
+// line of either side soon used in full. On llvmpipe squares of blocks go row by row.
 //
 // Parameters: 0 blocks; 1 rank of their dimensions; 2 quads between the rows of a block in the source
 // and 3 in the result; 4 first quad of the source; 5 of the result; from uvec4 2 dimensions

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/shared_grid.h"
 #include "base/short_grids.h"
@@ -19,30 +20,31 @@ struct Size {
 };
 
 // As llvmpipe calls a kernel for one workgroup (lp_jit_cs_func, up to Mesa 23.0): `context` is the
-// driver's, in which one grid runs at a time, `thread` the calling thread's shared memory.
+// driver's, in which one grid runs at a time, `thread` the calling thread's shared memory. Grids
+// begin at 0: nobody dispatches others (vkCmdDispatchBase).
 using Kernel = void(const void* context, uint32_t block_x, uint32_t block_y, uint32_t block_z,
                     uint32_t x, uint32_t y, uint32_t z, uint32_t grid_x, uint32_t grid_y,
                     uint32_t grid_z, uint32_t dimensions, void* thread);
 constexpr unsigned kParameters = 12;
 constexpr std::string_view kKernelsName = "cs";  // And more.
 
-// One for each context: of a driver's device, mostly.
+// Of each context of a driver: of a device, mostly.
 struct Context {
-  std::atomic<const void*> driver_context;
   SharedGrid grid;
   ShortGrids short_grids;
 };
-constinit std::array<Context, 32> contexts{};
+constexpr size_t kContexts = 32;
+constinit std::array<std::atomic<const void*>, kContexts> driver_contexts{};
+constinit std::array<Context, kContexts> contexts{};
 
 // Null where there are more, once and for all: of one grid all are shared, or none.
 Context* FindContext(const void* driver_context) {
-  for (Context& context : contexts) {
-    const void* known = context.driver_context.load(std::memory_order_relaxed);
-    if (known == driver_context) return &context;
-    if (known == nullptr &&
-        (context.driver_context.compare_exchange_strong(known, driver_context) ||
-         known == driver_context)) {
-      return &context;
+  for (size_t i = 0; i < kContexts; ++i) {
+    const void* known = driver_contexts[i].load(std::memory_order_relaxed);
+    if (known == driver_context) return &contexts[i];
+    if (known == nullptr && (driver_contexts[i].compare_exchange_strong(known, driver_context) ||
+                             known == driver_context)) {
+      return &contexts[i];
     }
   }
   return nullptr;
@@ -84,6 +86,7 @@ extern "C" __attribute__((visibility("hidden"), used)) void RunSharedKernel(cons
   if (context == nullptr || context->short_grids.Has(call.index, count)) {
     return RunOne(kernel, call, own);
   }
+  CHECK(own.x < grid.x && own.y < grid.y && own.z < grid.z);
   const auto ns =
       context->grid.Call(own.x + grid.x * (own.y + grid.y * own.z), count, [&](uint32_t i) {
         RunOne(kernel, call, {i % grid.x, i / grid.x % grid.y, i / grid.x / grid.y});

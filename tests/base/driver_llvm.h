@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 extern "C" void* LLVMGetPointerToGlobal(void* engine, void* function);
 extern "C" void* LLVMRunPasses(void* module, const char* passes, void* machine, void* options);
@@ -31,10 +32,37 @@ class DriverLlvm {
     return result;
   }
 
-  // Calls `body` with the address of function `name` of the same module, compiled: by LLVM alone, or
-  // as the driver has it compiled.
+  // Calls `body` with the address of function @f of the same module, compiled: by LLVM alone, or as
+  // the driver has it compiled.
   void Run(const std::string& text, const char* passes, const std::function<void(void*)>& body,
-           bool as_driver = false, const char* name = "f") const {
+           bool as_driver = false) const {
+    WithEngine(text, passes, [&](void* engine, void* module) {
+      body(as_driver ? LLVMGetPointerToGlobal(engine, FindFunction(module, "f"))
+                     : reinterpret_cast<void*>(Find<size_t(void*, const char*)>(
+                           "LLVMGetFunctionAddress")(engine, "f")));
+    });
+  }
+
+  // The same with what the driver gets for each of these functions.
+  void RunAsDriver(const std::string& text, const char* passes,
+                   const std::vector<std::string>& names,
+                   const std::function<void(const std::vector<void*>&)>& body) const {
+    WithEngine(text, passes, [&](void* engine, void* module) {
+      std::vector<void*> functions;
+      for (const std::string& name : names) {
+        functions.push_back(LLVMGetPointerToGlobal(engine, FindFunction(module, name.c_str())));
+      }
+      body(functions);
+    });
+  }
+
+ private:
+  void* FindFunction(void* module, const char* name) const {
+    return Find<void*(void*, const char*)>("LLVMGetNamedFunction")(module, name);
+  }
+
+  template <class Body>
+  void WithEngine(const std::string& text, const char* passes, Body body) const {
     for (const char* part : {"TargetInfo", "Target", "TargetMC", "AsmPrinter"}) {
       Find<void()>((std::string("LLVMInitializeX86") + part).c_str())();
     }
@@ -47,18 +75,11 @@ class DriverLlvm {
         ADD_FAILURE() << Take(message);
         return;
       }
-      if (as_driver) {
-        void* f = Find<void*(void*, const char*)>("LLVMGetNamedFunction")(module, name);
-        body(LLVMGetPointerToGlobal(engine, f));
-      } else {
-        body(reinterpret_cast<void*>(
-            Find<size_t(void*, const char*)>("LLVMGetFunctionAddress")(engine, name)));
-      }
+      body(engine, module);
       Find<void(void*)>("LLVMDisposeExecutionEngine")(engine);
     });
   }
 
- private:
   template <class Body>
   void WithModule(const std::string& text, const char* passes, Body body) const {
     void* context = Find<void*()>("LLVMContextCreate")();

@@ -92,8 +92,8 @@ TEST(SharedGrid, WhoIsDone_TakesThoseOfASlowerOneFromTheEnd) {
   EXPECT_THAT(slow, ElementsAre(6, 7, 8, 9));
 }
 
-// As llvmpipe's pool has them: each thread a run of the grid, what is left over one by one, and
-// who is done takes the next run.
+// As llvmpipe's pool has them: as many runs of the grid as threads, and what is left over; who is
+// done takes the next run.
 class Pool {
  public:
   explicit Pool(uint32_t threads) : threads_(threads), barrier_(threads) {}

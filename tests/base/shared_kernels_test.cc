@@ -1,10 +1,17 @@
 // What llvmpipe gets in place of a kernel: a function by which its threads share the workgroups
 // (base/drivers_llvm/shared_kernels.h).
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,26 +62,29 @@ std::string Text(const std::string& name, const std::string& y = "i32 %y",
 )";
 }
 
+// Of this program, not code that LLVM made.
+bool IsEntry(void* address) {
+  Dl_info info;
+  return dladdr(address, &info) != 0;
+}
+
 class SharedKernels : public testing::Test {
  protected:
   void SetUp() override {
     if (!llvm_.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   }
 
-  // Whether the driver gets something else than the code for that function.
-  bool IsShared(const std::string& name, const std::string& text) const {
-    bool is_shared = false;
-    llvm_.Run(
-        text, kPasses,
-        [&](void* entry) { is_shared = InProgram(reinterpret_cast<const void*>(entry)); }, true,
-        name.c_str());
-    return is_shared;
+  void Run(const std::string& text, const std::string& name,
+           const std::function<void(Kernel*)>& body) const {
+    llvm_.RunAsDriver(text, kPasses, {name}, [&](const std::vector<void*>& functions) {
+      body(reinterpret_cast<Kernel*>(functions[0]));
+    });
   }
 
-  // Of this program, not LLVM's.
-  static bool InProgram(const void* address) {
-    Dl_info info;
-    return dladdr(address, &info) != 0;
+  bool IsShared(const std::string& name, const std::string& text) const {
+    bool is_shared = false;
+    Run(text, name, [&](Kernel* kernel) { is_shared = IsEntry(reinterpret_cast<void*>(kernel)); });
+    return is_shared;
   }
 
   DriverLlvm llvm_;
@@ -90,74 +100,96 @@ TEST_F(SharedKernels, OtherFunctions_StayAsTheyAre) {
   EXPECT_FALSE(IsShared("cs", "define void @cs(i32* %context) {\n  ret void\n}\n"));
 }
 
-TEST_F(SharedKernels, EachWorkgroup_RunsOnceWithWhatTheDriverSays) {
-  llvm_.Run(
-      Text("cs_variant"), kPasses,
-      [](void* entry) {
-        auto* kernel = reinterpret_cast<Kernel*>(entry);
-        std::vector<uint32_t> context(kCount);
-        uint32_t thread = 0;
-        const auto call = [&](uint32_t i) {
-          kernel(context.data(), 1, 2, 3, i % kGridX, i / kGridX % kGridY, i / kGridX / kGridY,
-                 kGridX, kGridY, kGridZ, 4, &thread);
-        };
-        for (uint32_t i = 0; i < kCount; ++i) call(i);
-        EXPECT_THAT(context, Each(4321));
-        EXPECT_EQ(thread, kCount);
-        // Until it is known to be short, the first call does it all.
-        context.assign(kCount, 0);
-        for (uint32_t i = kCount; i > 0; --i) call(i - 1);
-        EXPECT_THAT(context, Each(4321));
-        // One workgroup is nobody's to share.
-        kernel(context.data(), 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, &thread);
-        EXPECT_EQ(context[0], 4322);
-      },
-      true, "cs_variant");
+TEST_F(SharedKernels, FirstCall_RunsAllWorkgroupsWithWhatTheDriverSays) {
+  Run(Text("cs_variant"), "cs_variant", [](Kernel* kernel) {
+    // One that no grid has been in: those that were short are known.
+    static std::deque<std::vector<uint32_t>> contexts;
+    std::vector<uint32_t>& context = contexts.emplace_back(kCount);
+    const auto call = [&](uint32_t i, uint32_t* thread) {
+      kernel(context.data(), 1, 2, 3, i % kGridX, i / kGridX % kGridY, i / kGridX / kGridY, kGridX,
+             kGridY, kGridZ, 4, thread);
+    };
+    uint32_t first = 0;
+    uint32_t others = 0;
+    call(50, &first);
+    EXPECT_THAT(context, Each(4321));
+    EXPECT_EQ(first, kCount);
+    for (uint32_t i = 0; i < kCount; ++i) {
+      if (i != 50) call(i, &others);
+    }
+    EXPECT_THAT(context, Each(4321));
+    EXPECT_EQ(others, 0);
+    // The next grid, whether it is shared again or was too short: each workgroup once.
+    context.assign(kCount, 0);
+    for (uint32_t i = 0; i < kCount; ++i) call(i, &others);
+    EXPECT_THAT(context, Each(4321));
+    // One workgroup is nobody's to share.
+    kernel(context.data(), 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, &others);
+    EXPECT_EQ(context[0], 4322);
+  });
 }
 
-// More than are told apart, one at a time: the entries of the first ones come again, or the code
-// itself does.
-TEST_F(SharedKernels, ManyKernels_Run) {
-  for (int i = 0; i < 200; ++i) {
-    llvm_.Run(
-        Text("cs_variant"), kPasses,
-        [](void* entry) {
-          std::array<uint32_t, 2> context = {};
-          uint32_t thread = 0;
-          for (uint32_t x : {1, 0}) {
-            reinterpret_cast<Kernel*>(entry)(context.data(), 5, 0, 0, x, 0, 0, 2, 1, 1, 0, &thread);
-          }
-          EXPECT_THAT(context, Each(5));
-          EXPECT_EQ(thread, 2);
-        },
-        true, "cs_variant");
+// What they leave in the program is for no other test: in a process of its own.
+class SharedKernelsDeathTest : public SharedKernels {
+ protected:
+  static void ExpectToPass(const std::function<void()>& body) {
+    const auto run = [&] {
+      body();
+      std::_Exit(HasFailure() ? 1 : 0);
+    };
+    EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
   }
+};
+
+TEST_F(SharedKernelsDeathTest, ContextsBeyondThoseThatAreKnown_ShareNothing) {
+  ExpectToPass([this] {
+    Run(Text("cs_variant"), "cs_variant", [](Kernel* kernel) {
+      std::vector<std::array<uint32_t, 4>> contexts(100);
+      std::atomic<int> shared = 0;
+      std::vector<std::thread> threads;
+      for (uint32_t t = 0; t < 2; ++t) {
+        threads.emplace_back([&, t] {
+          for (auto& context : contexts) {
+            uint32_t ran = 0;
+            for (uint32_t x : {2 * t, 2 * t + 1}) {
+              kernel(context.data(), 7, 0, 0, x, 0, 0, 4, 1, 1, 0, &ran);
+            }
+            if (ran > 2) ++shared;
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      for (const auto& context : contexts) EXPECT_THAT(context, Each(7));
+      EXPECT_LE(shared, 32);
+    });
+  });
 }
 
-// As many contexts of drivers as there may be, and more: at once, so that all have addresses of
-// their own.
-TEST_F(SharedKernels, ManyContexts_Run) {
-  llvm_.Run(
-      Text("cs_variant"), kPasses,
-      [](void* entry) {
-        constexpr size_t kContexts = 100;
-        std::vector<std::array<uint32_t, 4>> contexts(kContexts);
-        std::vector<std::thread> threads;
-        for (uint32_t t = 0; t < 2; ++t) {
-          threads.emplace_back([&, t] {
-            uint32_t thread = 0;
-            for (auto& context : contexts) {
-              for (uint32_t x : {2 * t, 2 * t + 1}) {
-                reinterpret_cast<Kernel*>(entry)(context.data(), 7, 0, 0, x, 0, 0, 4, 1, 1, 0,
-                                                 &thread);
-              }
-            }
-          });
-        }
-        for (std::thread& thread : threads) thread.join();
-        for (const auto& context : contexts) EXPECT_THAT(context, Each(7));
-      },
-      true, "cs_variant");
+TEST_F(SharedKernelsDeathTest, KernelsBeyondThoseThatHaveEntries_RunAsTheyAre) {
+  constexpr size_t kKernels = 1100;
+  constexpr size_t kEntries = 1024;
+  std::string text;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kKernels; ++i) {
+    names.push_back("cs_" + std::to_string(i));
+    text += "define void @" + names.back() +
+            "(i32* %context, i32 %bx, i32 %by, i32 %bz, i32 %x, i32 %y, i32 %z, i32 %gx, i32 %gy, "
+            "i32 %gz, i32 %dimensions, i32* %thread) {\n  store i32 " +
+            std::to_string(i) + ", i32* %context\n  ret void\n}\n";
+  }
+  ExpectToPass([&] {
+    llvm_.RunAsDriver(text, kPasses, names, [&](const std::vector<void*>& functions) {
+      EXPECT_LE(std::ranges::count_if(functions, IsEntry), kEntries);
+      EXPECT_TRUE(IsEntry(functions[kKernels / 2]));
+      EXPECT_FALSE(IsEntry(functions[kKernels - 1]));
+      EXPECT_EQ(std::set(functions.begin(), functions.end()).size(), kKernels);
+      for (uint32_t i = 0; i < kKernels; ++i) {
+        uint32_t context = 0;
+        reinterpret_cast<Kernel*>(functions[i])(&context, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, nullptr);
+        EXPECT_EQ(context, i);
+      }
+    });
+  });
 }
 
 }  // namespace
