@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <cstdint>
 
 namespace webnnd {
 namespace {
