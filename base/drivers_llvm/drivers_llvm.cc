@@ -183,10 +183,14 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     webnnd::UniformLanes(llvm, module).TakeFirst();
     webnnd::LoopExits(llvm, module).Add();
     // Behind it, since the loops that it replaces are still there, for nobody.
-    const int stores = webnnd::LaneStores(llvm, module, caller, webnnd::SetAttributes).Combine();
-    const int loads = webnnd::LaneLoads(llvm, module).Combine();
-    webnnd::LogDebug("LLVM optimizes a kernel: of its loops over lanes {} store, {} load", stores,
-                     loads);
+    webnnd::LaneStores stores(llvm, module, caller, webnnd::SetAttributes);
+    const int stored = stores.Combine();
+    webnnd::LaneLoads loads(llvm, module);
+    const int loaded = loads.Combine();
+    webnnd::LogDebug(
+        "LLVM optimizes a kernel: of its loops over lanes {} store, {} of them past the caches, "
+        "and {} load, {} of them to ask for lines",
+        stored, stores.streamed(), loaded, loads.asked());
     webnnd::InvariantLoads(llvm, module).Mark();
     webnnd::LaneExtremes(llvm, module).Join();
     if (webnnd::HasHalfConversions()) webnnd::HalfRoundings(llvm, module).Replace();

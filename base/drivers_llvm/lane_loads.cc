@@ -12,6 +12,8 @@ namespace {
 constexpr unsigned kFollowing = 16;      // Times as often as not: see LaneBuilder::BranchLikely.
 constexpr uint32_t kRunBytesMax = 4096;  // Of a copy on the stack.
 
+constexpr uint32_t kAsked = 0x0a5ced01;  // Of shaders/stream.glsl.
+
 }  // namespace
 
 LLVMBasicBlockRef LaneLoads::ReadAccess(LLVMBasicBlockRef block, LLVMValueRef bound,
@@ -94,6 +96,7 @@ std::vector<LaneLoads::Run> LaneLoads::FindRuns(LLVMValueRef function,
 
 std::optional<LaneLoads::Member> LaneLoads::MemberOf(const Loop& loop,
                                                      const AccessOrder& order) const {
+  if (IsAsked(loop)) return std::nullopt;
   const auto at = order.PlaceOf(llvm_.get_terminator(loop.before));
   if (!at || loop.bytes == nullptr) return std::nullopt;
   const LaneSteps::Sum sum = steps_.SumOf(loop.bytes);
@@ -242,6 +245,11 @@ void LaneLoads::Replace(const Loop& loop) {
   LLVMValueRef old_end = llvm_.get_terminator(loop.before);
   llvm_.position_before(builder, old_end);
   LLVMValueRef address = CopyOf(loop.address, loop);
+  if (IsAsked(loop)) {
+    Ask(loop, address);
+    llvm_.erase(old_end);
+    return;
+  }
   LLVMValueRef size = CopyOf(loop.size, loop);
   const std::optional<uint32_t> step = steps_.StepOf(loop.offsets);
   LLVMValueRef offset = FirstOf(loop.offsets);
@@ -290,6 +298,42 @@ void LaneLoads::Replace(const Loop& loop) {
       {places, build_.Number(BytesPerElement(loop)), can_load, llvm_.const_null(type)});
   llvm_.build_store(builder, gathered, loop.values[0]);
   LeaveFor(loop);
+}
+
+bool LaneLoads::IsAsked(const Loop& loop) const {
+  bool is_asked = false;
+  for (auto* use = llvm_.get_first_use(loop.values[0]); use != nullptr;
+       use = llvm_.get_next_use(use)) {
+    LLVMValueRef user = llvm_.get_user(use);
+    if (!Is(user, kLoad) || loop.blocks.contains(llvm_.get_block(user))) continue;
+    for (auto* of = llvm_.get_first_use(user); of != nullptr; of = llvm_.get_next_use(of)) {
+      LLVMValueRef mark = llvm_.get_user(of);
+      if (!Is(mark, kAnd) || Operand(mark, 0) == Operand(mark, 1)) return false;
+      LLVMValueRef other = Operand(mark, Operand(mark, 0) == user ? 1 : 0);
+      if (!steps_.IsMark(other, kAsked)) return false;
+      is_asked = true;
+    }
+  }
+  return is_asked;
+}
+
+// Of lanes that are not active, or beyond the buffer, too: it changes nothing.
+void LaneLoads::Ask(const Loop& loop, LLVMValueRef address) {
+  LLVMBuilderRef builder = build_.get();
+  LLVMTypeRef pointer = llvm_.pointer_type(llvm_.int_type(context_, 8), 0);
+  const unsigned lanes = steps_.StepOf(loop.offsets) == 0 ? 1 : Lanes(loop);
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    LLVMValueRef place = AddressOf(loop, address, build_.Element(loop.offsets, lane));
+    constexpr uint32_t kRead = 0;
+    constexpr uint32_t kInAllCaches = 3;
+    constexpr uint32_t kData = 1;
+    CallIntrinsic("llvm.prefetch", {pointer},
+                  {llvm_.build_bitcast(builder, place, pointer, ""), build_.Number(kRead),
+                   build_.Number(kInAllCaches), build_.Number(kData)});
+  }
+  llvm_.build_store(builder, llvm_.const_null(ValueType(loop)), loop.values[0]);
+  LeaveFor(loop);
+  ++asked_;
 }
 
 LLVMValueRef LaneLoads::LoadApart(const Loop& loop, LLVMValueRef address, LLVMValueRef first,

@@ -21,9 +21,15 @@ namespace webnnd {
 // together, as a run: where the buffer has all of it they load from there, otherwise from a copy
 // that has what is beyond the buffer as 0. So what is between them, which may be all of a turn of a
 // product, is one block, and its instructions load as they compute.
+//
+// Where shaders ask for lines of a cache, and for nothing else (ASK_WORD of shaders/stream.glsl),
+// processors are asked for them, which no instruction waits for.
 class LaneLoads : public LaneLoops {
  public:
   using LaneLoops::LaneLoops;
+
+  // How many of the loops that Combine() replaced ask for lines.
+  int asked() const { return asked_; }
 
   AccessOrder::Loads LoadsOf(LLVMValueRef function) const;
 
@@ -74,6 +80,9 @@ class LaneLoads : public LaneLoops {
   LLVMValueRef LoadApart(const Loop& loop, LLVMValueRef address, LLVMValueRef first, uint32_t step);
   // As many elements as there are lanes, from `first` on.
   LLVMValueRef LoadRun(const Loop& loop, LLVMValueRef address, LLVMValueRef first) const;
+  // Whether all that becomes of what lanes load is the mark that it is asked for alone.
+  bool IsAsked(const Loop& loop) const;
+  void Ask(const Loop& loop, LLVMValueRef address);
   // One element, for all lanes.
   LLVMValueRef LoadElement(const Loop& loop, LLVMValueRef place);
   // The same, where it is inside.
@@ -81,6 +90,8 @@ class LaneLoads : public LaneLoops {
   // Of each lane.
   LLVMValueRef CanLoad(const Loop& loop, LLVMValueRef size) const;
   LLVMValueRef AddressOf(const Loop& loop, LLVMValueRef address, LLVMValueRef offset) const;
+
+  int asked_ = 0;
 };
 
 }  // namespace webnnd

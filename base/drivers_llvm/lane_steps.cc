@@ -76,6 +76,12 @@ std::optional<uint32_t> LaneSteps::NumberOf(LLVMValueRef vector) const {
   return static_cast<uint32_t>(llvm_.get_int_value(llvm_.get_element_as_constant(vector, 0)));
 }
 
+bool LaneSteps::IsMark(LLVMValueRef value, uint32_t mark) const {
+  return llvm_.is_instruction(value) != nullptr && llvm_.get_opcode(value) == kAnd &&
+         (NumberOf(llvm_.get_operand(value, 0)) == mark ||
+          NumberOf(llvm_.get_operand(value, 1)) == mark);
+}
+
 LaneSteps::Sum LaneSteps::SumOf(LLVMValueRef value) const {
   Sum sum = {value, 0};
   while (llvm_.is_instruction(sum.root) != nullptr && llvm_.get_opcode(sum.root) == kAdd) {

@@ -20,6 +20,8 @@ class LaneSteps {
   std::optional<uint32_t> StepOf(LLVMValueRef value) const { return StepOf(value, 0); }
   // Of vectors of which all elements are one constant: that.
   std::optional<uint32_t> NumberOf(LLVMValueRef vector) const;
+  // Whether it is 0 & mark, of which the zero is one that only the shader knows.
+  bool IsMark(LLVMValueRef value, uint32_t mark) const;
   // What a value is the sum of: `number` is that of all constants.
   struct Sum {
     LLVMValueRef root;

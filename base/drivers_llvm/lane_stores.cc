@@ -1,6 +1,7 @@
 #include "base/drivers_llvm/lane_stores.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace webnnd {
 namespace {
@@ -11,6 +12,9 @@ constexpr unsigned kQuad = 4;
 // registers there and spills them where it calls a function.
 constexpr unsigned kFollowing = 16;
 constexpr unsigned kQuads = 64;
+
+constexpr uint32_t kStreamed = 0x57ea3ed1;  // Of shaders/stream.glsl.
+constexpr unsigned kLineBytes = 64;
 
 }  // namespace
 
@@ -48,6 +52,12 @@ bool LaneStores::CanReplace(const Loop& loop) const {
          Lanes(loop) % kQuad == 0;
 }
 
+void LaneStores::ReplaceAll(LLVMValueRef function, const std::vector<Loop>& loops) {
+  const int streamed_before = streamed_;
+  LaneLoops::ReplaceAll(function, loops);
+  if (streamed_ > streamed_before) AddFences(function);
+}
+
 void LaneStores::Replace(const Loop& loop) {
   const Function* function = Scatters(loop) ? nullptr : &StoreFunction(loop);
   LLVMValueRef old_end = llvm_.get_terminator(loop.before);
@@ -55,7 +65,9 @@ void LaneStores::Replace(const Loop& loop) {
   LLVMValueRef address = CopyOf(loop.address, loop);
   LLVMValueRef size = CopyOf(loop.size, loop);
   std::vector<LLVMValueRef> values;
+  LLVMValueRef streamed = CountOf(loop) == 1 ? StreamedOf(loop.values[0]) : nullptr;
   for (LLVMValueRef value : loop.values) {
+    if (streamed != nullptr) value = streamed;
     values.push_back(llvm_.build_bitcast(build_.get(), CopyOf(value, loop), ValueType(loop), ""));
   }
 
@@ -70,9 +82,20 @@ void LaneStores::Replace(const Loop& loop) {
     llvm_.position_at_end(build_.get(), following);
     LLVMBasicBlockRef all = build_.NewBlock(parent, "all_following");
     LLVMBasicBlockRef some = build_.NewBlock(parent, "some_following");
-    build_.BranchLikely(build_.AreAll(loop.active), all, some, kFollowing);
+    const bool is_streamed =
+        streamed != nullptr && Lanes(loop) * BytesPerElement(loop) == kLineBytes;
+    LLVMValueRef are_all = build_.AreAll(loop.active);
+    if (is_streamed) {
+      LLVMValueRef is_line = IsLine(address, first, loop.element_type);
+      are_all = llvm_.build_and(build_.get(), are_all, is_line, "");
+    }
+    build_.BranchLikely(are_all, all, some, kFollowing);
     llvm_.position_at_end(build_.get(), all);
-    StoreTo(address, first, values[0], loop.element_type);
+    if (is_streamed) {
+      StoreLine(address, first, values[0], loop.element_type);
+    } else {
+      StoreTo(address, first, values[0], loop.element_type);
+    }
     LeaveFor(loop);
     llvm_.position_at_end(build_.get(), some);
     StoreMasked(address, first, values[0], loop.active, loop.element_type);
@@ -116,6 +139,42 @@ void LaneStores::Replace(const Loop& loop) {
     llvm_.position_at_end(build_.get(), otherwise);
   }
   StoreApart(loop, function, address, size, values);
+}
+
+LLVMValueRef LaneStores::StreamedOf(LLVMValueRef value) const {
+  while (Is(value, kBitCast)) value = Operand(value, 0);
+  if (!Is(value, kOr)) return nullptr;
+  if (steps_.IsMark(Operand(value, 0), kStreamed)) return Operand(value, 1);
+  return steps_.IsMark(Operand(value, 1), kStreamed) ? Operand(value, 0) : nullptr;
+}
+
+LLVMValueRef LaneStores::IsLine(LLVMValueRef address, LLVMValueRef first,
+                                LLVMTypeRef element_type) const {
+  LLVMBuilderRef builder = build_.get();
+  LLVMValueRef place = llvm_.build_address(builder, element_type, address, &first, 1, "");
+  LLVMValueRef number = llvm_.build_pointer_as_int(builder, place, build_.int64(), "");
+  LLVMValueRef in_line = llvm_.build_and(builder, number, build_.WideNumber(kLineBytes - 1), "");
+  return llvm_.build_comparison(builder, kEqual, in_line, build_.WideNumber(0), "");
+}
+
+void LaneStores::StoreLine(LLVMValueRef address, LLVMValueRef first, LLVMValueRef vector,
+                           LLVMTypeRef element_type) {
+  constexpr std::string_view kName = "nontemporal";
+  LLVMValueRef store = StoreTo(address, first, vector, element_type);
+  llvm_.set_alignment(store, kLineBytes);
+  LLVMMetadataRef one = llvm_.metadata_of(build_.Number(1));
+  llvm_.set_metadata(store, llvm_.get_metadata_kind(context_, kName.data(), kName.size()),
+                     llvm_.metadata_as_value(context_, llvm_.metadata_node(context_, &one, 1)));
+  ++streamed_;
+}
+
+void LaneStores::AddFences(LLVMValueRef function) const {
+  for (auto* b = llvm_.get_first_block(function); b != nullptr; b = llvm_.get_next_block(b)) {
+    LLVMValueRef end = llvm_.get_terminator(b);
+    if (!Is(end, kRet)) continue;
+    llvm_.position_before(build_.get(), end);
+    CallIntrinsic("llvm.x86.sse.sfence", {}, {});
+  }
 }
 
 bool LaneStores::Scatters(const Loop& loop) const { return CountOf(loop) == 1 && HasMasks(loop); }
@@ -292,13 +351,14 @@ void LaneStores::StoreMasked(LLVMValueRef address, LLVMValueRef offset, LLVMValu
                  build_.Number(llvm_.get_int_width(element_type) / 8), mask});
 }
 
-void LaneStores::StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
-                         LLVMTypeRef element_type) {
+LLVMValueRef LaneStores::StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
+                                 LLVMTypeRef element_type) {
   LLVMValueRef place = llvm_.build_address(build_.get(), element_type, address, &offset, 1, "");
   LLVMTypeRef pointer = llvm_.pointer_type(llvm_.type_of(vector), 0);
   LLVMValueRef store = llvm_.build_store(build_.get(), vector,
                                          llvm_.build_bitcast(build_.get(), place, pointer, ""));
   llvm_.set_alignment(store, llvm_.get_int_width(element_type) / 8);
+  return store;
 }
 
 }  // namespace webnnd

@@ -16,6 +16,9 @@ namespace webnnd {
 // lanes are active is asked even where it is known that elements follow each other. Else a function
 // of the module stores for each lane what the loop would: quads whole where the buffer has room for
 // each, or element by element.
+//
+// Of vectors that are lines of a cache, where shaders ask for it (STREAM_WORD of
+// shaders/stream.glsl), they are stored past the caches, which need not read the lines first.
 class LaneStores : public LaneLoops {
  public:
   // Of a function of ours, what LLVMAddFunction sets of those of the driver.
@@ -23,11 +26,24 @@ class LaneStores : public LaneLoops {
 
   LaneStores(const Llvm& llvm, LLVMModuleRef module, const void* caller, SetAttributes* set);
 
+  // How many of the loops that Combine() replaced store past the caches.
+  int streamed() const { return streamed_; }
+
  private:
   LLVMBasicBlockRef ReadAccess(LLVMBasicBlockRef block, LLVMValueRef bound,
                                Loop& loop) const override;
   bool CanReplace(const Loop& loop) const override;
   void Replace(const Loop& loop) override;
+  void ReplaceAll(LLVMValueRef function, const std::vector<Loop>& loops) override;
+
+  // What a lane stores but for the mark that it is to go past the caches. Null: there is none.
+  LLVMValueRef StreamedOf(LLVMValueRef value) const;
+  // Whether a vector there is a line of a cache.
+  LLVMValueRef IsLine(LLVMValueRef address, LLVMValueRef first, LLVMTypeRef element_type) const;
+  void StoreLine(LLVMValueRef address, LLVMValueRef first, LLVMValueRef vector,
+                 LLVMTypeRef element_type);
+  // What went past the caches comes before all that a function's caller stores.
+  void AddFences(LLVMValueRef function) const;
 
   // Elements that follow each other in runs of lanes, in the order of memory; `mask`: of which
   // lanes, null: of all.
@@ -61,13 +77,14 @@ class LaneStores : public LaneLoops {
 
   void StoreMasked(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
                    LLVMValueRef mask, LLVMTypeRef element_type);
-  void StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
-               LLVMTypeRef element_type);
+  LLVMValueRef StoreTo(LLVMValueRef address, LLVMValueRef offset, LLVMValueRef vector,
+                       LLVMTypeRef element_type);
 
   const void* caller_;
   SetAttributes* set_attributes_;
   std::map<LLVMTypeRef, Function> element_functions_;  // By ValueType.
   Function quad_function_;
+  int streamed_ = 0;
 };
 
 }  // namespace webnnd

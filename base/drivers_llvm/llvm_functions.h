@@ -149,6 +149,8 @@ constexpr int kOrderedLess = 4;
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))                             \
   MEMBER(build_bitcast, LLVMBuildBitCast,                                                          \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(build_pointer_as_int, LLVMBuildPtrToInt,                                                  \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
   MEMBER(build_comparison, LLVMBuildICmp,                                                          \
          LLVMValueRef(LLVMBuilderRef, int predicate, LLVMValueRef a, LLVMValueRef b,               \
                       const char* name))                                                           \

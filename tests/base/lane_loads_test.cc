@@ -20,6 +20,8 @@
 namespace webnnd {
 namespace {
 
+constexpr uint32_t kAsked = 0x0a5ced01;  // Of shaders/stream.glsl.
+
 constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
 
 constexpr char kUniform[] =
@@ -73,9 +75,20 @@ outside#_:
   br label %NEXT
 )";
 
-// Loads to %values.
+// That what is loaded is asked for alone, as shaders/stream.glsl says it: the size of the first
+// buffer is 0.
+constexpr char kAskedMark[] =
+    R"(  %zero_at = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 0, i32 1
+  %zero = load i32, i32* %zero_at
+  %first_zero = insertelement <8 x i32> undef, i32 %zero, i32 0
+  %zeros = shufflevector <8 x i32> %first_zero, <8 x i32> undef, <8 x i32> zeroinitializer
+  %mark = and <8 x i32> %zeros, MARK
+  %marked = and <8 x i32> %final0, %mark
+)";
+
+// Loads to %values, or what `marks` make of it, %marked.
 std::string LoadLoop(LoopSketch sketch, const std::string& outside = "0",
-                     const std::string& result_outside = "result") {
+                     const std::string& result_outside = "result", const std::string& marks = "") {
   std::string before;
   std::string after;
   for (uint32_t i = 0; i < sketch.count; ++i) {
@@ -84,10 +97,12 @@ std::string LoadLoop(LoopSketch sketch, const std::string& outside = "0",
   store <8 x VALUE> zeroinitializer, <8 x VALUE>* %result#
 )",
                      "#", std::to_string(i));
-    after += Splice(R"(  %final# = load <8 x VALUE>, <8 x VALUE>* %result#
-  %values_at# = getelementptr <8 x VALUE>, <8 x VALUE>* %values, i32 #
-  store <8 x VALUE> %final#, <8 x VALUE>* %values_at#, align 4
-)",
+    const std::string stores = R"(  %final# = load <8 x VALUE>, <8 x VALUE>* %result#
+MARKS  %values_at# = getelementptr <8 x VALUE>, <8 x VALUE>* %values, i32 #
+  store <8 x VALUE> %STORED, <8 x VALUE>* %values_at#, align 4
+)";
+    after += Splice(Splice(Splice(stores, "STORED", marks.empty() ? "final#" : "marked"), "MARKS",
+                           Splice(marks, "MARK", Numbers(sketch.lanes, kAsked, 0))),
                     "#", std::to_string(i));
   }
   sketch.after = after + sketch.after;
@@ -260,7 +275,7 @@ bool AreUniform(Places places) { return places == Places::kUniform || places == 
 // Every way on purpose: elements that follow, that lie apart, that are the same, with lanes that
 // are idle, and with too little room by one element, for one lane, or for all.
 template <class Element>
-void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
+void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places, bool is_asked = false) {
   struct Buffer {
     void* address;
     int32_t bytes;
@@ -298,7 +313,8 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, Places places) {
         buffers, mask.data(), offsets.data(), values.data());
     for (uint32_t lane = 0; lane < lanes; ++lane) {
       if (mask[lane] == 0) continue;  // Anything.
-      const Element expected = place_of(lane) < size ? elements[place_of(lane)] : 0;
+      const bool is_loaded = !is_asked && place_of(lane) < size;
+      const Element expected = is_loaded ? elements[place_of(lane)] : 0;
       ASSERT_EQ(values[lane], expected)
           << "lane " << lane << ", at " << place_of(lane) << ", size " << size;
     }
@@ -342,6 +358,13 @@ void ExpectMeaningOfRun(void* function, const RunSketch& sketch) {
 }
 
 bool IsCombined(const std::string& code) { return code.find("following:") != std::string::npos; }
+
+uint32_t CountPrefetches(const std::string& code) {
+  uint32_t count = 0;
+  const std::string call = "call void @llvm.prefetch";
+  for (size_t at = code.find(call); at != std::string::npos; at = code.find(call, at + 1)) ++count;
+  return count;
+}
 
 class LaneLoads : public testing::Test {
  protected:
@@ -540,6 +563,52 @@ joined:
   ExpectRun(detour("%more = load i32, i32* @memory"), 1);
   ExpectRun(detour("store i32 7, i32* @memory"), 2);
   ExpectRun(detour("br label %further\nfurther:"), 2);
+}
+
+TEST_F(LaneLoads, AskedFor_AreNotLoaded) {
+  struct Asked {
+    std::string offsets;
+    Places places;
+    bool is_each;
+  };
+  for (const Asked& asked : {Asked{LoopSketch().offsets, Places::kOwn, true},
+                             Asked{kEverySecond, Places::kEverySecond, true},
+                             Asked{kUniform, Places::kUniform, false}}) {
+    for (const uint32_t lanes : {4, 8, 16}) {
+      const LoopSketch sketch = {.lanes = lanes, .offsets = asked.offsets};
+      const std::string text = LoadLoop(sketch, "0", "result", kAskedMark);
+      const std::string code = llvm_.Optimize(text, kPasses);
+      EXPECT_EQ(CountPrefetches(code), asked.is_each ? lanes : 1) << code;
+      EXPECT_EQ(code.find("latch"), std::string::npos) << code;
+      EXPECT_FALSE(IsCombined(code)) << code;
+      EXPECT_EQ(code.find("gather"), std::string::npos) << code;
+      llvm_.Run(text, kPasses, [&](void* function) {
+        ExpectMeaningInAllWays<uint32_t>(function, lanes, asked.places, /*is_asked=*/true);
+      });
+    }
+  }
+}
+
+// What is almost the mark is not taken for it, nor what is used without it, too.
+TEST_F(LaneLoads, WithOtherMarks_AreLoaded) {
+  const std::string also = "  %also = getelementptr <8 x i32>, <8 x i32>* %values, i32 1\n";
+  const std::string used = also + "  store <8 x i32> %final0, <8 x i32>* %also, align 4\n";
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"and <8 x i32> %final0", "or <8 x i32> %final0"},
+      {"and <8 x i32> %final0", "xor <8 x i32> %final0"},
+      {"and <8 x i32> %zeros", "or <8 x i32> %zeros"},
+      {"MARK", Numbers(8, kAsked + 1, 0)},
+      {"MARK", Numbers(8, kAsked, 1)},
+      {"%final0, %mark", "%final0, %zeros"},
+      {"%final0, %mark", "%final0, %final0"},
+      {"  %marked", used + "  %marked"}};
+  for (const auto& [part, other] : changes) {
+    const std::string marks = Splice(kAskedMark, part, other);
+    ASSERT_NE(marks, kAskedMark) << part;
+    const std::string code = llvm_.Optimize(LoadLoop({}, "0", "result", marks), kPasses);
+    EXPECT_EQ(CountPrefetches(code), 0) << code;
+    EXPECT_TRUE(IsCombined(code)) << code;
+  }
 }
 
 TEST_F(LaneLoads, OtherLoops_StayAsTheyAre) {

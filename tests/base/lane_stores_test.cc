@@ -16,10 +16,23 @@
 namespace webnnd {
 namespace {
 
+constexpr uint32_t kStreamed = 0x57ea3ed1;  // Of shaders/stream.glsl.
+
 constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
 
-// Values lie lane behind lane for each element.
-std::string StoreLoop(const LoopSketch& sketch) {
+// That what is stored is to go past the caches, as shaders/stream.glsl says it: the size of the
+// first buffer is 0.
+constexpr char kStreamedMark[] =
+    R"(  %zero_at = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 0, i32 1
+  %zero = load i32, i32* %zero_at
+  %first_zero = insertelement <8 x i32> undef, i32 %zero, i32 0
+  %zeros = shufflevector <8 x i32> %first_zero, <8 x i32> undef, <8 x i32> zeroinitializer
+  %mark = and <8 x i32> %zeros, MARK
+  %marked = or <8 x i32> %values0, %mark
+)";
+
+// Values lie lane behind lane for each element. Stored is %STORED of them, which `marks` make up.
+std::string StoreLoop(const LoopSketch& sketch, const std::string& marks = "") {
   std::string before;
   for (uint32_t i = 0; i < sketch.count; ++i) {
     before += Splice(R"(  %values_at# = getelementptr <8 x VALUE>, <8 x VALUE>* %values, i32 #
@@ -27,7 +40,9 @@ std::string StoreLoop(const LoopSketch& sketch) {
 )",
                      "#", std::to_string(i));
   }
-  const std::string element = R"(  %value# = extractelement <8 x VALUE> %values#, i32 %lane
+  before += Splice(marks, "MARK", Numbers(sketch.lanes, kStreamed, 0));
+  const std::string values = marks.empty() ? "values#" : "marked";
+  const std::string element = R"(  %value# = extractelement <8 x VALUE> %VALUES, i32 %lane
 CAST  br i1 %stores#, label %store#, label %NEXT
 
 store#:
@@ -38,7 +53,8 @@ store#:
   const std::string cast = sketch.as_float ? "  %cast# = bitcast float %value# to ELEMENT\n" : "";
   return LoopText(
       sketch, before,
-      Splice(Splice(element, "CAST", cast), "STORED", sketch.as_float ? "cast" : "value"));
+      Splice(Splice(Splice(element, "CAST", cast), "STORED", sketch.as_float ? "cast" : "value"),
+             "VALUES", values));
 }
 
 constexpr uint32_t kRoom = 256;  // Elements behind which guards lie.
@@ -58,18 +74,23 @@ void ExpectMeaning(void* function, const Case<Element>& c, uint32_t count) {
     void* address;
     int32_t bytes;
   };
-  std::vector<Element> memory(kRoom + kGuards);
+  // So that what lies at multiples of a line's elements is a line of a cache.
+  constexpr size_t kLineBytes = 64;
+  std::vector<Element> memory(kRoom + kGuards + kLineBytes / sizeof(Element));
+  const size_t start =
+      (kLineBytes - reinterpret_cast<uintptr_t>(memory.data()) % kLineBytes) / sizeof(Element);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<Element>(i);
   std::vector<Element> expected = memory;
   const auto lanes = static_cast<uint32_t>(c.mask.size());
   for (uint32_t lane = 0; lane < lanes; ++lane) {
     for (uint32_t i = 0; i < count && c.mask[lane] != 0; ++i) {
       const uint32_t index = c.offsets[lane] + i;
-      if (index < c.size) expected[index] = c.values[i * lanes + lane];
+      if (index < c.size) expected[start + index] = c.values[i * lanes + lane];
     }
   }
-  const Buffer buffers[] = {
-      {nullptr, 0}, {memory.data(), static_cast<int32_t>(c.size * sizeof(Element))}, {nullptr, 0}};
+  const Buffer buffers[] = {{nullptr, 0},
+                            {memory.data() + start, static_cast<int32_t>(c.size * sizeof(Element))},
+                            {nullptr, 0}};
   reinterpret_cast<int (*)(const Buffer*, const uint32_t*, const uint32_t*, const Element*)>(
       function)(buffers, c.mask.data(), c.offsets.data(), c.values.data());
   EXPECT_EQ(memory, expected) << "offsets from " << c.offsets[0] << ", size " << c.size;
@@ -140,22 +161,33 @@ class LaneStores : public testing::Test {
 
   // For all numbers of lanes that llvmpipe has on x86.
   template <class Element>
-  void ExpectCombinedAndRight(LoopSketch sketch) {
+  void ExpectCombinedAndRight(LoopSketch sketch, const std::string& marks = "") {
     for (const uint32_t lanes : {4, 8, 16}) {
       SCOPED_TRACE(lanes);
       sketch.lanes = lanes;
-      const std::string text = StoreLoop(sketch);
+      const std::string text = StoreLoop(sketch, marks);
       const std::string code = llvm_.Optimize(text, kPasses);
       EXPECT_TRUE(IsCombined(code)) << code;
       // Nothing is left of the loop.
       EXPECT_EQ(code.find("latch"), std::string::npos) << code;
       const bool is_masked = code.find("llvm.masked.store") != std::string::npos;
       EXPECT_EQ(is_masked, StoresMasked() && lanes >= 8) << code;
+      // Lines of a cache, where they are known to be neighbours.
+      ExpectStreamed(code, marks == kStreamedMark && sketch.offsets == kNeighbours &&
+                               StoresMasked() && lanes == 16);
       llvm_.Run(text, kPasses, [&](void* function) {
         ExpectMeaningInAllWays<Element>(function, lanes, sketch.count, service::FirstSeed(),
                                         sketch.offsets == kNeighbours);
       });
     }
+  }
+
+  // And waited for before the caller goes on.
+  void ExpectStreamed(const std::string& code, bool is_streamed) {
+    EXPECT_EQ(code.find(", align 64, !nontemporal") != std::string::npos, is_streamed) << code;
+    EXPECT_EQ(code.find("call void @llvm.x86.sse.sfence()\n  ret") != std::string::npos,
+              is_streamed)
+        << code;
   }
 
   void ExpectLeftAlone(const LoopSketch& sketch) {
@@ -193,6 +225,34 @@ TEST_F(LaneStores, KnownNeighbours_AreNotLookedAt) {
     EXPECT_EQ(body.find("icmp eq <8 x i32>") != std::string::npos, looks || !StoresMasked())
         << code;
     EXPECT_NE(body.find("store <8 x i32>"), std::string::npos) << code;
+  }
+}
+
+TEST_F(LaneStores, MarkedLines_GoPastTheCaches) {
+  ExpectCombinedAndRight<uint32_t>({.offsets = kNeighbours}, kStreamedMark);
+}
+
+// Vectors that may be no lines do not, but lose their mark, too.
+TEST_F(LaneStores, MarkedWordsAnywhere_AreStoredAtOnce) {
+  ExpectCombinedAndRight<uint32_t>({}, kStreamedMark);
+  const std::string code = llvm_.Optimize(StoreLoop({}, kStreamedMark), kPasses);
+  EXPECT_EQ(code.find(std::to_string(kStreamed)), std::string::npos) << code;
+}
+
+// What is almost the mark is not taken for it.
+TEST_F(LaneStores, OtherMarks_AreStored) {
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"and <", "or <"},
+      {"and <", "xor <"},
+      {"or <8 x i32> %values0", "add <8 x i32> %values0"},
+      {"MARK", Numbers(16, kStreamed + 1, 0)},
+      {"MARK", Numbers(16, kStreamed, 1)},
+      {"%values0, %mark", "%values0, %zeros"}};
+  for (const auto& [part, other] : changes) {
+    const std::string marks = Splice(kStreamedMark, part, other);
+    ASSERT_NE(marks, kStreamedMark) << part;
+    const std::string text = StoreLoop({.lanes = 16, .offsets = kNeighbours}, marks);
+    ExpectStreamed(llvm_.Optimize(text, kPasses), false);
   }
 }
 
