@@ -37,7 +37,7 @@ void GatherRow(uint first) {
 
 void GatherStrip(uint tensor, uint indices) {
 #define COPY(row) COPY_ROW_TO_STRIP(1, 4, tensor, row)
-#define ASK(word) LOAD_RAW(2, kIndexType, ElementOfWord(word)).x
+#define ASK(word) ASK_WORD(2, WordOfIndex(word))
 #define GATHER(row) GatherRow(UNIFORM(indices + row * P(1)));
   uint asked = 0u;
   ROWS_LOOP(P(2), COPY)

@@ -35,7 +35,7 @@ void ScatterRow(uint first) {
 
 void ScatterStrip(uint tensor, uint indices) {
 #define COPY(row) COPY_ROW_TO_STRIP(1, 5, tensor, row)
-#define ASK(word) LOAD_RAW(2, kIndexType, ElementOfWord(word)).x + LOAD_WORD(3, word)
+#define ASK(word) ASK_WORD(2, WordOfIndex(word)) + ASK_WORD(3, word)
 #define SCATTER(row) ScatterRow(UNIFORM(indices + row * P(1)));
 #define COPY_BACK(row) COPY_ROW_FROM_STRIP(5, 4, tensor, row)
   uint asked = 0u;

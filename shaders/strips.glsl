@@ -12,6 +12,7 @@
 #define WEBNND_SHADERS_STRIPS_GLSL_
 
 #include "index.glsl"
+#include "stream.glsl"
 #include "subgroup.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
@@ -32,6 +33,8 @@ uint ElementsOfWord() { return BitsLog2(kType) < 5u ? 32u >> BitsLog2(kType) : 1
 uint ElementOfWord(uint word) {
   return BitsLog2(kType) == 6u ? word >> 1 : word << (5u - BitsLog2(kType));
 }
+// Of the indices, where that of a word's first element begins.
+uint WordOfIndex(uint word) { return ElementOfWord(word) << (BitsLog2(kIndexType) - 5u); }
 
 // Where the workgroup has row `row` of its strip.
 uint RowOfStrip(uint row) {
@@ -64,10 +67,10 @@ uint RowOfStrip(uint row) {
 
 // Copies the axis' row `row` from word `first` of slot `from` on to the strip in slot `to`, or back.
 #define COPY_ROW_TO_STRIP(from, to, first, row) \
-  COPY_ROW(LOAD_WORD, from, UNIFORM((first) + (row) * P(1)), to, RowOfStrip(row))
+  COPY_ROW(LOAD_WORD, from, UNIFORM((first) + (row) * P(1)), STORE_WORD, to, RowOfStrip(row))
 #define COPY_ROW_FROM_STRIP(from, to, first, row) \
-  COPY_ROW(RELOAD_WORD, from, RowOfStrip(row), to, UNIFORM((first) + (row) * P(1)))
-#define COPY_ROW(LOAD, from, first_from, to, first_to)           \
+  COPY_ROW(RELOAD_WORD, from, RowOfStrip(row), STREAM_WORD, to, UNIFORM((first) + (row) * P(1)))
+#define COPY_ROW(LOAD, from, first_from, STORE, to, first_to)    \
   {                                                              \
     const uint from_ = first_from;                               \
     const uint to_ = first_to;                                   \
@@ -76,7 +79,7 @@ uint RowOfStrip(uint row) {
       words_[k_] = LOAD(from, from_ + PlaceInStretch(k_));       \
     }                                                            \
     [[unroll]] for (uint k_ = 0u; k_ < kVectorsAtOnce; ++k_) {   \
-      STORE_WORD(to, to_ + PlaceInStretch(k_), words_[k_]);      \
+      STORE(to, to_ + PlaceInStretch(k_), words_[k_]);           \
     }                                                            \
   }
 

@@ -6,7 +6,8 @@
 // and 3 in the result; 4 first quad of the source; 5 of the result; from uvec4 2 dimensions
 // (strided.glsl; strides in quads: x of the source, y of the result). Specialisation constants: 1 rank,
 // 2 whether elements are halves of words, 3 whether every sixteen blocks are a square: four beside each
-// other in the result, and four of these beside each other in the source.
+// other in the result, and four of these beside each other in the source, 4 whether what squares become
+// is streamed (stream.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -14,6 +15,7 @@
 layout(constant_id = 1) const uint kRank = 0u;
 layout(constant_id = 2) const uint kHalves = 0u;
 layout(constant_id = 3) const uint kInSquares = 0u;
+layout(constant_id = 4) const uint kIsStreamed = 0u;
 #define STRIDED_RANK kRank
 #define STRIDED_UNROLLED_MAX 6
 #include "strided.glsl"
@@ -57,6 +59,7 @@ void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
 // On llvmpipe, where quads are shuffled on the way from and to memory, squares go by words: a row of one is a
 // word of each invocation, loaded and stored as one vector.
 #if TENSOR_READS == READS_TEXELS
+#include "stream.glsl"
 #include "subgroup.glsl"
 
 bool GoesBySquares() {
@@ -87,7 +90,11 @@ void TransposeRows(inout uint rows[16]) {
 
 uint LoadOfRow(uint first) { return LOAD_WORD(1, UNIFORM(first) + gl_SubgroupInvocationID); }
 void StoreOfRow(uint first, uint word) {
-  STORE_WORD(2, UNIFORM(first) + gl_SubgroupInvocationID, word);
+  if (kIsStreamed != 0u) {
+    STREAM_WORD(2, UNIFORM(first) + gl_SubgroupInvocationID, word);
+  } else {
+    STORE_WORD(2, UNIFORM(first) + gl_SubgroupInvocationID, word);
+  }
 }
 
 // Places and steps of these are in words.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lowering.h"
@@ -203,6 +204,21 @@ TEST(RegionCopy, HalvesOfWords_MoveByBlocksOfEight) {
   }
 }
 
+// What caches keep goes through them, and so do words.
+TEST(RegionCopy, ManyHalvesInSquares_AreStreamed) {
+  for (const auto& [type, rows, is_streamed] : {std::tuple(OperandDataType::kFloat16, 1024u, 1u),
+                                                std::tuple(OperandDataType::kFloat16, 992u, 0u),
+                                                std::tuple(OperandDataType::kFloat32, 1024u, 0u)}) {
+    Graph graph;
+    LoweringBuilder builder = LowerCopy(
+        graph, type, 4096 * rows, 4096 * rows,
+        {.dimensions = {{.size = 4096, .strides = {1}}, {.size = rows, .strides = {4096}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kTranspose);
+    EXPECT_EQ(builder.calls()[0].specialization.at(3), is_streamed) << rows;
+  }
+}
+
 TEST(GetLowering, EveryOperator_HasARow) {
   for (uint32_t kind = 0; kind < webidl::kOperatorKindCount; ++kind) {
     EXPECT_NE(GetLowering(static_cast<OperatorKind>(kind)), nullptr)
@@ -267,6 +283,22 @@ TEST(Transpose, AnyPermutation_MovesElements) {
         return from;
       });
     }
+  }
+}
+
+// So many that their squares are streamed.
+TEST(Transpose, OfManyHalves_MovesElements) {
+  constexpr uint32_t kRows = 1056;
+  constexpr uint32_t kColumns = 4096;
+  HostTensor operand = HostTensor::Create(OperandDataType::kFloat16, {kRows, kColumns}, {0});
+  std::mt19937 random(1);
+  for (std::byte& byte : operand.bytes) byte = static_cast<std::byte>(random());
+  const HostTensor result = RunOne(OperatorKind::kTranspose, {operand},
+                                   webidl::TransposeAttributes{std::vector<uint32_t>{1, 0}});
+  const auto* from = reinterpret_cast<const uint16_t*>(operand.bytes.data());
+  const auto* to = reinterpret_cast<const uint16_t*>(result.bytes.data());
+  for (uint32_t i = 0; i < kRows * kColumns; ++i) {
+    ASSERT_EQ(to[i % kColumns * kRows + i / kColumns], from[i]) << "at " << i;
   }
 }
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "tests/support/kernel_runner.h"
@@ -24,31 +26,56 @@ bool IsOptimizedHere() {
 
 // What is logged where an operator is computed for the first time, without a cache
 // (CMakeLists.txt).
-std::string LogOf(OperatorKind kind, webidl::OperandDataType type) {
+std::string LogOf(OperatorKind kind, const std::vector<std::optional<HostTensor>>& operands,
+                  const webidl::OperatorAttributes& attributes = webidl::NoAttributes{}) {
   setenv("WEBNND_LOG", "debug", 1);
   InitLog("test");
   testing::internal::CaptureStderr();
-  const webidl::Shape shape = {64, 64};
-  RunOne(kind, {HostTensor::Create(type, shape, {1}), HostTensor::Create(type, shape, {1})});
+  RunOne(kind, operands, attributes);
   std::string log = testing::internal::GetCapturedStderr();
   unsetenv("WEBNND_LOG");
   InitLog("test");
   return log;
 }
 
+HostTensor Ones(webidl::OperandDataType type, const webidl::Shape& shape) {
+  return HostTensor::Create(type, shape, {1});
+}
+
+constexpr auto kFloat = webidl::OperandDataType::kFloat32;
+
 TEST(OptimizedKernels, Workgroups_AreShared) {
   if (!IsOptimizedHere()) GTEST_SKIP() << "only where lavapipe's LLVM is ours to change";
-  EXPECT_THAT(LogOf(OperatorKind::kSub, webidl::OperandDataType::kFloat32),
+  EXPECT_THAT(LogOf(OperatorKind::kSub, {Ones(kFloat, {64, 64}), Ones(kFloat, {64, 64})}),
               testing::HasSubstr("llvmpipe's threads share a kernel's workgroups"));
 }
 
 TEST(OptimizedKernels, LoopsOverLanes_AreFound) {
   if (!IsOptimizedHere()) GTEST_SKIP() << "only where lavapipe's LLVM is ours to change";
-  constexpr auto kFloat = webidl::OperandDataType::kFloat32;
-  EXPECT_THAT(LogOf(OperatorKind::kAdd, kFloat),
-              testing::ContainsRegex("LLVM optimizes a kernel: .* [1-9][0-9]* store"));
-  EXPECT_THAT(LogOf(OperatorKind::kMatmul, kFloat),
-              testing::ContainsRegex("LLVM optimizes a kernel: .* [1-9][0-9]* store"));
+  for (const auto kind : {OperatorKind::kAdd, OperatorKind::kMatmul}) {
+    EXPECT_THAT(LogOf(kind, {Ones(kFloat, {64, 64}), Ones(kFloat, {64, 64})}),
+                testing::ContainsRegex("LLVM optimizes a kernel: .* [1-9][0-9]* store"));
+  }
+}
+
+// The marks of shaders/stream.glsl. Vectors of fewer than 16 lanes are no lines.
+TEST(OptimizedKernels, MarksOfShaders_AreFound) {
+  if (!IsOptimizedHere()) GTEST_SKIP() << "only where lavapipe's LLVM is ours to change";
+  const std::string streamed = TestDevice()->adapter().name.find("512 bits") != std::string::npos
+                                   ? " [1-9][0-9]* of them past the caches"
+                                   : " 0 of them past the caches";
+  const HostTensor input = Ones(kFloat, {1088, 256});
+  const HostTensor indices = Ones(webidl::OperandDataType::kInt32, {272, 256});
+  EXPECT_THAT(LogOf(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{0}),
+              testing::ContainsRegex(" [1-9][0-9]* of them to ask for lines"));
+  const std::string log =
+      LogOf(OperatorKind::kScatterElements, {input, indices, Ones(kFloat, {272, 256})},
+            webidl::ScatterAttributes{0});
+  EXPECT_THAT(log, testing::ContainsRegex(" [1-9][0-9]* of them to ask for lines"));
+  EXPECT_THAT(log, testing::ContainsRegex(streamed));
+  const HostTensor halves = Ones(webidl::OperandDataType::kFloat16, {1024, 4096});
+  EXPECT_THAT(LogOf(OperatorKind::kTranspose, {halves}, webidl::TransposeAttributes{{{1, 0}}}),
+              testing::ContainsRegex(streamed));
 }
 
 }  // namespace
