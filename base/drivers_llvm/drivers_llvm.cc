@@ -35,6 +35,7 @@
 
 #include "base/drivers_llvm/coroutines.h"
 #include "base/drivers_llvm/half_roundings.h"
+#include "base/drivers_llvm/half_widenings.h"
 #include "base/drivers_llvm/invariant_loads.h"
 #include "base/drivers_llvm/lane_extremes.h"
 #include "base/drivers_llvm/lane_fetches.h"
@@ -204,6 +205,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     // Another LLVM may not know one of them: then it has run none.
     if (unknown != nullptr) llvm.consume_error(unknown);
   }
+  if (optimizes && webnnd::HasHalfConversions()) webnnd::HalfWidenings(llvm, module).Replace();
   if (webnnd::HasFusedMultiplyAdds()) webnnd::MultiplyAddFuser(llvm, module).FuseAll();
   return nullptr;
 }

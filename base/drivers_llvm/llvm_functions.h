@@ -60,9 +60,11 @@ enum LlvmOpcode : int {
   kFence = 55,
   kAtomicCompareExchange = 56,
   kAtomicReadModifyWrite = 57,
+  kFNeg = 66,
   kFreeze = 68,
 };
 constexpr int kVoidType = 0;
+constexpr int kHalfType = 1;
 constexpr int kFloatType = 2;
 constexpr int kIntegerType = 8;
 constexpr int kStructType = 10;
@@ -103,6 +105,7 @@ constexpr int kOrderedLess = 4;
   MEMBER(is_instruction, LLVMIsAInstruction, LLVMValueRef(LLVMValueRef))                           \
   MEMBER(get_opcode, LLVMGetInstructionOpcode, int(LLVMValueRef instruction))                      \
   MEMBER(get_predicate, LLVMGetICmpPredicate, int(LLVMValueRef comparison))                        \
+  MEMBER(get_real_predicate, LLVMGetFCmpPredicate, int(LLVMValueRef comparison))                   \
   MEMBER(get_num_operands, LLVMGetNumOperands, int(LLVMValueRef))                                  \
   MEMBER(get_operand, LLVMGetOperand, LLVMValueRef(LLVMValueRef, unsigned index))                  \
   MEMBER(set_operand, LLVMSetOperand, void(LLVMValueRef, unsigned index, LLVMValueRef operand))    \
@@ -267,6 +270,8 @@ constexpr int kOrderedLess = 4;
   MEMBER(float_type, LLVMFloatTypeInContext, LLVMTypeRef(LLVMContextRef))                          \
   MEMBER(half_type, LLVMHalfTypeInContext, LLVMTypeRef(LLVMContextRef))                            \
   MEMBER(build_float_truncation, LLVMBuildFPTrunc,                                                 \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(build_float_extension, LLVMBuildFPExt,                                                    \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
   MEMBER(consume_error, LLVMConsumeError, void(void* error))
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -278,6 +279,101 @@ TEST(HalfRoundings, WhatIsNotFloatToHalf_StaysAsItIs) {
   for (const auto& [part, by] : changes) {
     const std::string text = WithVectors(Replaced(rounding, part, by));
     EXPECT_EQ(CountOf(llvm.Optimize(text, kPasses), "fptrunc"), 0) << part << " to " << by;
+  }
+}
+
+// @f writes to %to what OPERATION says of float32 that were float16.
+constexpr char kOfHalves[] = R"(
+declare <8 x float> @llvm.fabs.v8f32(<8 x float>)
+define void @f(<8 x half>* %px, <8 x half>* %py, <8 x i32>* %to) {
+  %x_half = load <8 x half>, <8 x half>* %px, align 2
+  %y_half = load <8 x half>, <8 x half>* %py, align 2
+  %x = fpext <8 x half> %x_half to <8 x float>
+  %y = fpext <8 x half> %y_half to <8 x float>
+  OPERATION
+  store <8 x i32> %result, <8 x i32>* %to, align 4
+  ret void
+}
+)";
+
+std::string ComparisonText(const std::string& predicate, const std::string& other) {
+  return Replaced(kOfHalves, "OPERATION",
+                  "%is = fcmp " + predicate + " <8 x float> %x, " + other +
+                      "\n  %result = zext <8 x i1> %is to <8 x i32>");
+}
+std::string SignText(const std::string& operation) {
+  return Replaced(
+      kOfHalves, "OPERATION",
+      "%signed = " + operation + "\n  %result = bitcast <8 x float> %signed to <8 x i32>");
+}
+
+constexpr uint16_t kSomeHalves[8] = {0x0000, 0x8000, 0x3c00, 0xbc00,
+                                     0x7e00, 0x7c00, 0xfc00, 0x8001};
+constexpr float kSomeFloats[8] = {0.0F, -0.0F, 1.0F, -1.0F, NAN, INFINITY, -INFINITY, -0x1p-24F};
+// Beside those.
+constexpr uint16_t kOtherHalves[8] = {0x8000, 0x0001, 0x3c00, 0x3c00,
+                                      0x3c00, 0x7bff, 0x7e00, 0x8002};
+constexpr float kOtherFloats[8] = {-0.0F, 0x1p-24F, 1.0F, 1.0F, 1.0F, 65504.0F, NAN, -0x1p-23F};
+
+struct OfHalves {
+  uint32_t results[8];
+};
+OfHalves RunOfHalves(const DriverLlvm& llvm, const std::string& text) {
+  OfHalves of = {};
+  llvm.Run(text, kPasses, [&](void* code) {
+    reinterpret_cast<void (*)(const uint16_t*, const uint16_t*, uint32_t*)>(code)(
+        kSomeHalves, kOtherHalves, of.results);
+  });
+  return of;
+}
+
+TEST(HalfWidenings, Comparisons_AreOfFloats) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  struct Predicate {
+    const char* name;
+    bool (*holds)(float x, float y);
+  };
+  const Predicate predicates[] = {
+      {"olt", [](float x, float y) { return x < y; }},
+      {"uge", [](float x, float y) { return !(x < y); }},
+      {"oeq", [](float x, float y) { return x == y; }},
+      {"une", [](float x, float y) { return x != y; }},
+  };
+  for (const Predicate& predicate : predicates) {
+    for (const bool with_zero : {false, true}) {
+      const std::string text = ComparisonText(predicate.name, with_zero ? "zeroinitializer" : "%y");
+      const std::string code = llvm.Optimize(text, kPasses);
+      EXPECT_EQ(CountOf(code, "fcmp"), 1) << code;
+      EXPECT_EQ(CountOf(code, std::string("fcmp ") + predicate.name + " <8 x float>"), 1) << code;
+      const OfHalves of = RunOfHalves(llvm, text);
+      for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(of.results[i] != 0,
+                  predicate.holds(kSomeFloats[i], with_zero ? 0.0F : kOtherFloats[i]))
+            << predicate.name << " of " << kSomeFloats[i] << (with_zero ? " and 0" : "");
+      }
+    }
+  }
+}
+
+TEST(HalfWidenings, Signs_AreBits) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  for (const auto& [operation, changes] :
+       {std::pair(
+            "fneg <8 x float> %x", +[](uint32_t bits) { return bits ^ 0x80000000U; }),
+        std::pair(
+            "call <8 x float> @llvm.fabs.v8f32(<8 x float> %x)",
+            +[](uint32_t bits) { return bits & 0x7fffffffU; })}) {
+    const std::string code = llvm.Optimize(SignText(operation), kPasses);
+    EXPECT_EQ(CountOf(code, "fneg <8 x half>"), 0) << code;
+    EXPECT_EQ(CountOf(code, "fabs.v8f16(<8 x half> %"), 0) << code;
+    const OfHalves of = RunOfHalves(llvm, SignText(operation));
+    for (int i = 0; i < 8; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, &kSomeFloats[i], sizeof bits);
+      EXPECT_EQ(of.results[i], changes(bits)) << operation << " of " << kSomeFloats[i];
+    }
   }
 }
 
