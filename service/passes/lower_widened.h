@@ -1,0 +1,20 @@
+// Operators whose float16 llvmpipe computes faster as float32.
+#ifndef WEBNND_SERVICE_PASSES_LOWER_WIDENED_H_
+#define WEBNND_SERVICE_PASSES_LOWER_WIDENED_H_
+
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+
+// Whether the operator has a kernel for float32 that goes by words or quads, and for float16 one
+// that takes an element at a time, and so many of them that the difference pays for casts there and
+// back. All kernels compute of float16 in float32 and round results once, so they stay the same.
+bool IsWidened(const Node& node, const LoweringBuilder& builder);
+
+// Casts the first operand to float32, has `lower` add the calls for it, and casts what it gives
+// back, if it is not of another type.
+Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder);
+
+}  // namespace webnnd::service
+
+#endif  // WEBNND_SERVICE_PASSES_LOWER_WIDENED_H_

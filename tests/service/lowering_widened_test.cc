@@ -1,0 +1,138 @@
+// That float16 which are widened (service/passes/lower_widened.h) come to what float32 do, rounded
+// once, and which are.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "service/passes/lower_widened.h"
+#include "tests/support/kernel_runner.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::OperatorAttributes;
+using webidl::OperatorKind;
+using webidl::Shape;
+
+constexpr auto kHalf = OperandDataType::kFloat16;
+constexpr auto kFloat = OperandDataType::kFloat32;
+
+// 8 * 64 * 256 elements, which is twice as many as it takes.
+const Shape kImage = {1, 8, 64, 256};
+
+struct Case {
+  OperatorKind kind;
+  OperatorAttributes attributes;
+};
+
+std::vector<Case> WidenedCases() {
+  const webidl::Pool2dAttributes pool = {
+      .window_dimensions = {{3, 3}}, .padding = {{1, 1, 1, 1}}, .strides = {{2, 2}}};
+  const webidl::ReduceAttributes last = {.axes = {{3}}};
+  return {
+      {OperatorKind::kArgMax, webidl::ArgMinMaxAttributes{.axis = 3}},
+      {OperatorKind::kArgMin, webidl::ArgMinMaxAttributes{.axis = 1}},
+      {OperatorKind::kAveragePool2d, pool},
+      {OperatorKind::kCumulativeSum, webidl::CumulativeSumAttributes{.axis = 2}},
+      {OperatorKind::kCumulativeSum,
+       webidl::CumulativeSumAttributes{.axis = 3, .exclusive = true, .reversed = true}},
+      {OperatorKind::kL2Pool2d, pool},
+      {OperatorKind::kMaxPool2d, pool},
+      {OperatorKind::kReduceL1, last},
+      {OperatorKind::kReduceL2, webidl::ReduceAttributes{.axes = {{1, 3}}}},
+      {OperatorKind::kReduceLogSum, last},
+      {OperatorKind::kReduceLogSumExp, last},
+      {OperatorKind::kReduceMax, webidl::ReduceAttributes{}},
+      {OperatorKind::kReduceMean, webidl::ReduceAttributes{}},
+      {OperatorKind::kReduceMin, last},
+      {OperatorKind::kReduceProduct, last},
+      {OperatorKind::kReduceSum, last},
+      {OperatorKind::kReduceSumSquare, last},
+      {OperatorKind::kResample2d,
+       webidl::Resample2dAttributes{.mode = webidl::InterpolationMode::kLinear,
+                                    .scales = {{2, 1.5}}}},
+      {OperatorKind::kResample2d, webidl::Resample2dAttributes{.scales = {{0.5, 0.5}}}},
+  };
+}
+
+TEST(LowerWidened, Results_AreThoseOfFloatsRounded) {
+  if (TestDevice()->wide()) GTEST_SKIP() << "forms of kernels for GPUs take float16 as it is";
+  for (const Case& c : WidenedCases()) {
+    SCOPED_TRACE(std::string(webidl::OperatorName(c.kind)));
+    // Sums of logarithms want positive ones, and products none that are far from 1.
+    const HostTensor halves = RandomTensor(kHalf, kImage, 3, 0.9, 1.1);
+    const HostTensor floats = HostTensor::Create(kFloat, kImage, halves.Values());
+    const HostTensor of_halves = RunOne(c.kind, {halves}, c.attributes);
+    const HostTensor of_floats = RunOne(c.kind, {floats}, c.attributes);
+    ASSERT_EQ(of_halves.descriptor.shape(), of_floats.descriptor.shape());
+    const OperandDataType type = of_halves.descriptor.data_type();
+    const std::vector<long double> expected = of_floats.Values();
+    const std::vector<long double> values = of_halves.Values();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(values[i], RoundTo(type, expected[i])) << "at " << i;
+    }
+  }
+}
+
+// The same of NaN, infinities and zeros of either sign.
+TEST(LowerWidened, SpecialValues_StayWhatTheyAre) {
+  if (TestDevice()->wide()) GTEST_SKIP() << "forms of kernels for GPUs take float16 as it is";
+  HostTensor halves = RandomTensor(kHalf, kImage, 4);
+  auto* bits = reinterpret_cast<uint16_t*>(halves.bytes.data());
+  const uint16_t special[] = {0x7e00, 0x7c00, 0xfc00, 0x8000, 0x0000, 0x0001, 0x8001, 0x7bff};
+  for (size_t i = 0; i < std::size(special); ++i) bits[1000 * i] = special[i];
+  const HostTensor floats = HostTensor::Create(kFloat, kImage, halves.Values());
+  const webidl::ReduceAttributes last = {.axes = {{3}}};
+  for (const auto kind : {OperatorKind::kReduceMax, OperatorKind::kReduceSum}) {
+    const std::vector<long double> values = RunOne(kind, {halves}, last).Values();
+    const std::vector<long double> expected = RunOne(kind, {floats}, last).Values();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(UlpDistance(kHalf, values[i], RoundTo(kHalf, expected[i])), 0) << "at " << i;
+    }
+  }
+}
+
+// Of one operand and one result that has `rows` for its last dimension but one.
+bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataType type,
+                  uint32_t rows, bool wide = false) {
+  Graph graph;
+  graph.wide = wide;
+  for (const Shape& shape : {Shape{rows, 1024}, Shape{1, 1}}) {
+    auto descriptor = webidl::OperandDescriptor::Create(type, shape);
+    CHECK(descriptor.ok());
+    graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
+  }
+  Node node;
+  node.kind = kind;
+  node.attributes = std::move(attributes);
+  node.operands = {0};
+  node.results = {1};
+  const LoweringBuilder builder(graph);
+  return IsWidened(node, builder);
+}
+
+TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
+  const webidl::ReduceAttributes along = {.axes = {{1}}};
+  for (const Case& c : WidenedCases()) {
+    const bool reduces = std::holds_alternative<webidl::ReduceAttributes>(c.attributes);
+    EXPECT_TRUE(IsWidenedFor(c.kind, reduces ? OperatorAttributes(along) : c.attributes, kHalf, 64))
+        << webidl::OperatorName(c.kind);
+  }
+  constexpr auto kSum = OperatorKind::kReduceSum;
+  EXPECT_FALSE(IsWidenedFor(kSum, along, kFloat, 64));
+  EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 63));
+  EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 64, /*wide=*/true));
+  EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 1 << 16));
+  EXPECT_FALSE(IsWidenedFor(kSum, webidl::ReduceAttributes{.axes = {{0}}}, kHalf, 64));
+  EXPECT_TRUE(IsWidenedFor(kSum, webidl::ReduceAttributes{.axes = {{0, 1}}}, kHalf, 64));
+  EXPECT_TRUE(
+      IsWidenedFor(OperatorKind::kCumulativeSum, webidl::CumulativeSumAttributes{}, kHalf, 4));
+  EXPECT_FALSE(
+      IsWidenedFor(OperatorKind::kCumulativeSum, webidl::CumulativeSumAttributes{}, kHalf, 3));
+  EXPECT_FALSE(IsWidenedFor(OperatorKind::kRelu, webidl::NoAttributes{}, kHalf, 64));
+}
+
+}  // namespace
+}  // namespace webnnd::service
