@@ -15,6 +15,7 @@ constexpr auto kFloat16 = OperandDataType::kFloat16;
 
 // 16 MiB of float32.
 const Shape k16MiB = {4096, 1024};
+const Shape k16MiBOfHalves = {8192, 1024};
 
 const char* TypeName(OperandDataType type) { return type == kFloat16 ? "float16" : "float32"; }
 
@@ -187,7 +188,10 @@ void AddUnary(Cases& cases) {
     return g->Clamp(x, options);
   }));
   cases.push_back(OfOne(
-      "abs 16 MiB float16", [](auto& g, auto& x) { return g->Abs(x); }, {8192, 1024}, kFloat16));
+      "abs 16 MiB float16", [](auto& g, auto& x) { return g->Abs(x); }, k16MiBOfHalves, kFloat16));
+  cases.push_back(OfOne(
+      "gelu 16 MiB float16", [](auto& g, auto& x) { return g->Gelu(x); }, k16MiBOfHalves,
+      kFloat16));
   cases.push_back(OfOne("isNaN 16 MiB", [](auto& g, auto& x) { return g->IsNaN(x); }));
   cases.push_back(OfOne("cast float32 to float16, 16 MiB",
                         [](auto& g, auto& x) { return g->Cast(x, kFloat16); }));
@@ -207,7 +211,7 @@ void AddBinary(Cases& cases) {
   cases.push_back(OfTwo("add 16 MiB and a row", add, k16MiB, {1024}));
   cases.push_back(OfTwo("add 16 MiB and a column", add, k16MiB, {4096, 1}));
   cases.push_back(OfTwo("add [1, 64, 256, 256] and a channel", add, {1, 64, 256, 256}, {64, 1, 1}));
-  cases.push_back(OfTwo("add 2 x 16 MiB float16", add, {8192, 1024}, {8192, 1024}, kFloat16));
+  cases.push_back(OfTwo("add 2 x 16 MiB float16", add, k16MiBOfHalves, k16MiBOfHalves, kFloat16));
   cases.push_back(
       OfTwo("add 2 x 16 MiB int64", add, {2048, 1024}, {2048, 1024}, OperandDataType::kInt64));
   cases.push_back(OfTwo("mul 2 x 16 MiB", [](auto& g, auto& a, auto& b) { return g->Mul(a, b); }));
@@ -326,6 +330,14 @@ void AddReductions(Cases& cases) {
     options.axes = {{1}};
     return g->ReduceMean(x, options);
   }));
+  cases.push_back(OfOne(
+      "reduceMean 16 MiB float16, last axis",
+      [](auto& g, auto& x) {
+        webnn::ReduceOptions options;
+        options.axes = {{1}};
+        return g->ReduceMean(x, options);
+      },
+      k16MiBOfHalves, kFloat16));
   cases.push_back(OfOne("argMax 16 MiB, axis 0", [](auto& g, auto& x) { return g->ArgMax(x, 0); }));
   cases.push_back(OfOne("argMax 16 MiB, axis 1", [](auto& g, auto& x) { return g->ArgMax(x, 1); }));
   cases.push_back(
@@ -334,6 +346,9 @@ void AddReductions(Cases& cases) {
                         [](auto& g, auto& x) { return g->CumulativeSum(x, 0); }));
   cases.push_back(OfOne("cumulativeSum 16 MiB, axis 1",
                         [](auto& g, auto& x) { return g->CumulativeSum(x, 1); }));
+  cases.push_back(OfOne(
+      "cumulativeSum 16 MiB float16, axis 1",
+      [](auto& g, auto& x) { return g->CumulativeSum(x, 1); }, k16MiBOfHalves, kFloat16));
 }
 
 void AddNormalizations(Cases& cases) {
