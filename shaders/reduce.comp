@@ -8,8 +8,9 @@
 // operand, which follow each other, or (2) an invocation computes quads of the result, whose
 // elements are quads in the operand too; 7 how many, 1 to 4 (see cumulative_sum.comp), 8 how far
 // from each other (FirstOfFours); 9 (1) whether subgroups share an element where they know themselves,
-// along rows, of quads on GPUs, of 32-bit elements on llvmpipe, or, on GPUs, (2) that workgroups take tiles
-// (interleaved_tiles.glsl), of which parameter 11 are the operand's elements for each of the result.
+// along rows, of quads on GPUs, of words on llvmpipe, whose results have 32 bits, or, on GPUs, (2) that
+// workgroups take tiles (interleaved_tiles.glsl), of which parameter 11 are the operand's elements for each of
+// the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -308,9 +309,22 @@ bool CanComputeRows() { return kWay == kSubgroups && IsWorkgroupOneSubgroup(); }
 // Vectors that a subgroup has on their way, each with a chain of its own.
 const uint kVectors = 8u;
 
-// Of the P(1) elements from `base` on, to all invocations.
+const uint kElementsOfWord = kType == kFloat16 ? 2u : 1u;
+
+// Folds the elements of a word of the row into `total`.
+#define FOLD_WORD(operation, total, word, shift)                                                    \
+  {                                                                                                 \
+    const uint word_ = word;                                                                        \
+    [[unroll]] for (uint j_ = 0u; j_ < kElementsOfWord; ++j_) {                                     \
+      const VALUE x_ = Decode(uvec2(word_ >> (16u * j_), 0u), kType);                               \
+      total = Combine(operation, total, Map(operation, x_, shift));                                 \
+    }                                                                                               \
+  }
+
+// Of the P(1) elements from `base` on, which are whole words, to all invocations.
 VALUE FoldRow(uint operation, uint base, VALUE shift) {
-  const uint count = P(1);
+  const uint count = P(1) / kElementsOfWord;
+  const uint first = base / kElementsOfWord;
   const VALUE identity = Identity(operation);
   VALUE total = identity;
   const uint stretch = kVectors * kSubgroupSize;
@@ -320,20 +334,17 @@ VALUE FoldRow(uint operation, uint base, VALUE shift) {
     [[unroll]] for (uint k = 0u; k < kVectors; ++k) blocks[k] = identity;
     uint i = start;
     for (; i + stretch <= end; i += stretch) {
-      const uint from = UNIFORM(base + i);
+      const uint from = UNIFORM(first + i);
       [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-        const uint word = LOAD_WORD(1, from + PlaceInStretch(k));
-        blocks[k] = Combine(operation, blocks[k], Map(operation, Decode(uvec2(word, 0u), kType), shift));
+        FOLD_WORD(operation, blocks[k], LOAD_WORD(1, from + PlaceInStretch(k)), shift)
       }
     }
     for (; i + kSubgroupSize <= end; i += kSubgroupSize) {
-      const uint word = LOAD_WORD(1, UNIFORM(base + i) + gl_SubgroupInvocationID);
-      blocks[0] = Combine(operation, blocks[0], Map(operation, Decode(uvec2(word, 0u), kType), shift));
+      FOLD_WORD(operation, blocks[0], LOAD_WORD(1, UNIFORM(first + i) + gl_SubgroupInvocationID), shift)
     }
-    const uint rest = UNIFORM(base + i);
+    const uint rest = UNIFORM(first + i);
     if (i + gl_SubgroupInvocationID < end) {
-      const uint word = LOAD_WORD(1, rest + gl_SubgroupInvocationID);
-      blocks[0] = Combine(operation, blocks[0], Map(operation, Decode(uvec2(word, 0u), kType), shift));
+      FOLD_WORD(operation, blocks[0], LOAD_WORD(1, rest + gl_SubgroupInvocationID), shift)
     }
     [[unroll]] for (uint k = 0u; k < 4u; ++k) {
       blocks[k] = Combine(operation, blocks[k], blocks[k + 4u]);

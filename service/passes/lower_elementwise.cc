@@ -260,4 +260,12 @@ Status LowerCast(const Node& node, LoweringBuilder& builder) {
   return {};
 }
 
+Status AddCast(ValueId from, ValueId to, LoweringBuilder& builder) {
+  Node cast;
+  cast.kind = OperatorKind::kCast;
+  cast.operands = {from};
+  cast.results = {to};
+  return LowerCast(cast, builder);
+}
+
 }  // namespace webnnd::service

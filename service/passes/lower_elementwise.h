@@ -18,6 +18,8 @@ Status LowerClamp(const Node& node, LoweringBuilder& builder);
 Status LowerBinary(const Node& node, LoweringBuilder& builder);
 Status LowerWhere(const Node& node, LoweringBuilder& builder);
 Status LowerCast(const Node& node, LoweringBuilder& builder);
+// The same of two values.
+Status AddCast(ValueId from, ValueId to, LoweringBuilder& builder);
 
 // Adds a call that broadcasts its operands to the shape of the result, its last buffer: completes
 // the parameters and the specialisation constants. `constants` are parameters from word

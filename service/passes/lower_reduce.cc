@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_elementwise.h"
 #include "service/passes/row_calls.h"
 
 namespace webnnd::service {
@@ -110,20 +111,37 @@ bool TakesRowsBySubgroups(uint32_t rows, uint32_t quads) {
   return rows >= kRowsMin && quads <= kQuadsMax;
 }
 
-// Whether subgroups of llvmpipe take rows one after the other, for which both types must have 32
-// bits.
+// Whether rows are whole words.
+bool HasRowsOfWords(const Reduction& reduction, OperandDataType type) {
+  if (PerQuad(type) == 4) return true;
+  return type == OperandDataType::kFloat16 && reduction.reduced[0].size % 2 == 0 &&
+         std::ranges::all_of(reduction.kept, [](const StridedDimension& dimension) {
+           return dimension.size == 1 || dimension.strides[0] % 2 == 0;
+         });
+}
+
+// Whether subgroups of llvmpipe take rows one after the other, for which results must have 32 bits.
 bool TakesRowsByWords(const Reduction& reduction, OperandDataType type,
                       OperandDataType result_type) {
   constexpr uint64_t kRowsMin = 256;  // They have the results of 16 at once.
   constexpr uint64_t kLengthMin = 16;
-  return PerQuad(type) == 4 && PerQuad(result_type) == 4 && reduction.reduced.size() == 1 &&
-         reduction.reduced[0].strides[0] == 1 && reduction.reduced[0].size >= kLengthMin &&
-         ElementsOf(reduction.kept) >= kRowsMin;
+  return PerQuad(result_type) == 4 && reduction.reduced.size() == 1 &&
+         HasRowsOfWords(reduction, type) && reduction.reduced[0].strides[0] == 1 &&
+         reduction.reduced[0].size >= kLengthMin && ElementsOf(reduction.kept) >= kRowsMin;
 }
 
-void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
-  const OperandDescriptor& input = builder.descriptor(reduction.source);
-  const OperandDescriptor& result = builder.descriptor(result_value);
+// Adds the call, and one that casts its results where it has them as float32.
+Status AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
+  const OperandDescriptor input = builder.descriptor(reduction.source);
+  const OperandDescriptor result = builder.descriptor(result_value);
+  if (!builder.wide() && result.data_type() == OperandDataType::kFloat16 &&
+      TakesRowsByWords(reduction, input.data_type(), OperandDataType::kFloat32)) {
+    ASSIGN_OR_RETURN(OperandDescriptor wide,
+                     OperandDescriptor::Create(OperandDataType::kFloat32, result.shape()));
+    const ValueId wide_result = builder.AddTemporary(std::move(wide));
+    TRY(AddReduceCall(reduction, wide_result, builder));
+    return AddCast(wide_result, result_value, builder);
+  }
   auto outputs = NarrowCast<uint32_t>(ElementsOf(reduction.kept));
   auto length = NarrowCast<uint32_t>(ElementsOf(reduction.reduced));
   // Of many short rows each is done before a workgroup has met to fold it.
@@ -170,6 +188,7 @@ void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBui
   if (by_words) SetRows(call, outputs, /*shares_row=*/true);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
+  return {};
 }
 
 // How a reduction works on parts, and how their results then become one.
@@ -248,6 +267,27 @@ Status AddReduceByTiles(ReduceOperation operation, const Node& node, const AxisV
   return {};
 }
 
+std::vector<bool> ReducedDimensions(const Node& node, const OperandDescriptor& input) {
+  const auto& axes = std::get<webidl::ReduceAttributes>(node.attributes).axes;
+  std::vector<bool> is_reduced(input.rank(), !axes.has_value());
+  for (uint32_t axis : axes.value_or(std::vector<uint32_t>())) is_reduced[axis] = true;
+  return is_reduced;
+}
+
+Reduction ReadReduction(const Node& node, const LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const std::vector<bool> is_reduced = ReducedDimensions(node, input);
+  const std::vector<uint32_t> strides = PackedStrides(input.shape());
+  Reduction reduction{.operation = ReduceOperationOf(node.kind), .source = node.operands[0]};
+  for (uint32_t d = 0; d < input.rank(); ++d) {
+    auto& dimensions = is_reduced[d] ? reduction.reduced : reduction.kept;
+    dimensions.push_back({input.shape()[d], {strides[d]}});
+  }
+  reduction.kept = Coalesce(reduction.kept);
+  reduction.reduced = Coalesce(reduction.reduced);
+  return reduction;
+}
+
 // The longest run, of at most so many elements, in which the last reduced dimension is divided.
 uint32_t RunOf(const Reduction& reduction, uint64_t elements_max) {
   const uint32_t size = reduction.reduced.back().size;
@@ -312,7 +352,7 @@ Result<Reduction> ReduceInPart(Reduction reduction, uint32_t run, LoweringBuilde
   ASSIGN_OR_RETURN(auto descriptor,
                    OperandDescriptor::Create(type, std::span<const uint32_t>(shape)));
   ValueId partial = builder.AddTemporary(std::move(descriptor));
-  AddReduceCall(part, partial, builder);
+  TRY(AddReduceCall(part, partial, builder));
   const uint32_t of_output = interleaved ? 1 : parts;
   const uint32_t of_part = interleaved ? outputs : 1;
   return Reduction{operations.whole, partial, {{outputs, {of_output}}}, {{parts, {of_part}}}};
@@ -321,11 +361,8 @@ Result<Reduction> ReduceInPart(Reduction reduction, uint32_t run, LoweringBuilde
 }  // namespace
 
 Status LowerReduce(const Node& node, LoweringBuilder& builder) {
-  const auto& attributes = std::get<webidl::ReduceAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  std::vector<bool> is_reduced(input.rank(), !attributes.axes.has_value());
-  for (uint32_t axis : attributes.axes.value_or(std::vector<uint32_t>())) is_reduced[axis] = true;
-
+  const std::vector<bool> is_reduced = ReducedDimensions(node, input);
   const ReduceOperation operation = ReduceOperationOf(node.kind);
   const std::optional<AxisView> view = ViewOfReduction(input.shape(), is_reduced);
   // Which takes two passes.
@@ -334,14 +371,7 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
       TakesRowTiles(*view, builder.wide())) {
     return AddReduceByTiles(operation, node, *view, builder);
   }
-  std::vector<uint32_t> strides = PackedStrides(input.shape());
-  Reduction reduction{.operation = operation, .source = node.operands[0]};
-  for (uint32_t d = 0; d < input.rank(); ++d) {
-    auto& dimensions = is_reduced[d] ? reduction.reduced : reduction.kept;
-    dimensions.push_back({input.shape()[d], {strides[d]}});
-  }
-  reduction.kept = Coalesce(reduction.kept);
-  reduction.reduced = Coalesce(reduction.reduced);
+  Reduction reduction = ReadReduction(node, builder);
   if (const uint32_t run = builder.wide() ? RunForWideDevice(reduction) : 0; run != 0) {
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
@@ -349,8 +379,15 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
     const uint32_t run = RunOf(reduction, ReducedMax(reduction.reduced));
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
-  AddReduceCall(reduction, node.results[0], builder);
-  return {};
+  return AddReduceCall(reduction, node.results[0], builder);
+}
+
+bool ReducesHalvesByWords(const Node& node, const LoweringBuilder& builder) {
+  const Reduction reduction = ReadReduction(node, builder);
+  return !builder.wide() &&
+         builder.descriptor(reduction.source).data_type() == OperandDataType::kFloat16 &&
+         ElementsOf(reduction.reduced) <= ReducedMax(reduction.reduced) &&
+         TakesRowsByWords(reduction, OperandDataType::kFloat16, OperandDataType::kFloat32);
 }
 
 }  // namespace webnnd::service

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "service/passes/lower_elementwise.h"
+#include "service/passes/lower_reduce.h"
 
 namespace webnnd::service {
 namespace {
@@ -44,12 +45,14 @@ uint64_t ElementsMin(OperatorKind kind) {
   }
 }
 
-// Whether a reduction leaves the dimension whose elements are neighbours: then its kernel for
-// float16 takes neighbours together, too.
-bool KeepsNeighbours(const Node& node, const OperandDescriptor& operand) {
+// Whether its kernel for float16 takes neighbours together, too.
+bool ReducesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
   const auto* reduce = std::get_if<webidl::ReduceAttributes>(&node.attributes);
-  if (reduce == nullptr || !reduce->axes || operand.rank() == 0) return false;
-  return std::ranges::find(*reduce->axes, operand.rank() - 1) == reduce->axes->end();
+  if (reduce == nullptr) return false;
+  const uint32_t rank = builder.descriptor(node.operands[0]).rank();
+  const bool keeps_last =
+      reduce->axes && rank > 0 && std::ranges::find(*reduce->axes, rank - 1) == reduce->axes->end();
+  return keeps_last || ReducesHalvesByWords(node, builder);
 }
 
 Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
@@ -57,14 +60,6 @@ Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
       OperandDescriptor wide,
       OperandDescriptor::Create(OperandDataType::kFloat32, builder.descriptor(value).shape()));
   return builder.AddTemporary(std::move(wide));
-}
-
-Status Cast(ValueId from, ValueId to, LoweringBuilder& builder) {
-  Node cast;
-  cast.kind = OperatorKind::kCast;
-  cast.operands = {from};
-  cast.results = {to};
-  return LowerCast(cast, builder);
 }
 
 }  // namespace
@@ -78,20 +73,20 @@ bool IsWidened(const Node& node, const LoweringBuilder& builder) {
   const uint64_t elements =
       operand.element_count() + builder.descriptor(node.results[0]).element_count();
   return operand.data_type() == OperandDataType::kFloat16 && elements >= elements_min &&
-         elements <= kElementsMax && !KeepsNeighbours(node, operand);
+         elements <= kElementsMax && !ReducesNeighboursTogether(node, builder);
 }
 
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder) {
   Node wide = node;
   ASSIGN_OR_RETURN(wide.operands[0], AddWide(node.operands[0], builder));
-  TRY(Cast(node.operands[0], wide.operands[0], builder));
+  TRY(AddCast(node.operands[0], wide.operands[0], builder));
   const ValueId result = node.results[0];
   if (builder.descriptor(result).data_type() != OperandDataType::kFloat16) {
     return lower(wide, builder);
   }
   ASSIGN_OR_RETURN(wide.results[0], AddWide(result, builder));
   TRY(lower(wide, builder));
-  return Cast(wide.results[0], result, builder);
+  return AddCast(wide.results[0], result, builder);
 }
 
 }  // namespace webnnd::service

@@ -250,6 +250,22 @@ TEST(LowerReduce, ManyRowsOfAnyLength_MatchReference) {
   ExpectReduces(OperatorKind::kReduceMax, RandomTensor(kFloat, {257, 8500}, 59), {{1}});
 }
 
+// Words of which have two elements each, and rows that are no whole words.
+TEST(LowerReduce, ManyRowsOfHalves_MatchReference) {
+  constexpr auto kHalf = OperandDataType::kFloat16;
+  for (uint32_t length : {16u, 17u, 18u, 34u, 62u, 256u, 290u, 600u}) {
+    const HostTensor input = RandomTensor(kHalf, {275, length}, length);
+    for (OperatorKind kind : kSumsOfAnySign) ExpectReduces(kind, input, {{1}});
+    for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin}) {
+      ExpectReduces(kind, input, {{1}});
+    }
+  }
+  ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kHalf, {257, 17000}, 60), {{1}});
+  ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kHalf, {3, 100, 5, 64}, 61), {{3}});
+  // In parts, whose results are float32.
+  ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kHalf, {300, 1000}, 62), std::nullopt);
+}
+
 TEST(LowerReduce, NanAndInfinityInManyRows_ComeThrough) {
   constexpr uint32_t kRows = 300;
   constexpr uint32_t kLength = 150;
@@ -261,9 +277,14 @@ TEST(LowerReduce, NanAndInfinityInManyRows_ComeThrough) {
   for (uint32_t row = 0; row < kRows; row += 3) {
     values[row * kLength + kPlaces[row / 9 % 3]] = special_of(row);
   }
-  const HostTensor input = HostTensor::Create(kFloat, {kRows, kLength}, values);
-  for (OperatorKind kind : {OperatorKind::kReduceMax, OperatorKind::kReduceMin,
-                            OperatorKind::kReduceSum, OperatorKind::kReduceLogSumExp}) {
+  const HostTensor floats = HostTensor::Create(kFloat, {kRows, kLength}, values);
+  const HostTensor halves = HostTensor::Create(OperandDataType::kFloat16, {kRows, kLength}, values);
+  for (const auto& [kind, input] :
+       {std::pair(OperatorKind::kReduceMax, floats), std::pair(OperatorKind::kReduceMin, floats),
+        std::pair(OperatorKind::kReduceSum, floats),
+        std::pair(OperatorKind::kReduceLogSumExp, floats),
+        std::pair(OperatorKind::kReduceMax, halves), std::pair(OperatorKind::kReduceMin, halves),
+        std::pair(OperatorKind::kReduceSum, halves)}) {
     const Values results = RunOne(kind, {input}, webidl::ReduceAttributes{.axes = {{1}}}).Values();
     for (uint32_t row = 0; row < kRows; ++row) {
       const bool has_special = row % 3 == 0;

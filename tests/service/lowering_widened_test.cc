@@ -19,8 +19,8 @@ using webidl::Shape;
 constexpr auto kHalf = OperandDataType::kFloat16;
 constexpr auto kFloat = OperandDataType::kFloat32;
 
-// 8 * 64 * 256 elements, which is twice as many as it takes.
-const Shape kImage = {1, 8, 64, 256};
+// Twice as many elements as it takes; rows are too few for reductions to take them by words.
+const Shape kImage = {1, 2, 64, 1024};
 
 struct Case {
   OperatorKind kind;
@@ -123,6 +123,7 @@ TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   constexpr auto kSum = OperatorKind::kReduceSum;
   EXPECT_FALSE(IsWidenedFor(kSum, along, kFloat, 64));
   EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 63));
+  EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 256));  // By words.
   EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 64, /*wide=*/true));
   EXPECT_FALSE(IsWidenedFor(kSum, along, kHalf, 1 << 16));
   EXPECT_FALSE(IsWidenedFor(kSum, webidl::ReduceAttributes{.axes = {{0}}}, kHalf, 64));
