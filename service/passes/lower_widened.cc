@@ -12,37 +12,23 @@ namespace {
 
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
-using webidl::OperatorKind;
+
+template <typename... Attributes>
+bool HasOneOf(const Node& node) {
+  return (std::holds_alternative<Attributes>(node.attributes) || ...);
+}
 
 // Elements from which on it pays for an operator, or never.
 constexpr uint64_t kNever = UINT64_MAX;
-uint64_t ElementsMin(OperatorKind kind) {
+uint64_t ElementsMin(const Node& node) {
   // An element takes 0.2 to 1 ns more, and casts some microseconds.
   constexpr uint64_t kMany = 1 << 16;
   constexpr uint64_t kSome = 1 << 12;
-  switch (kind) {
-    case OperatorKind::kCumulativeSum:  // 5 ns more.
-      return kSome;
-    case OperatorKind::kArgMax:
-    case OperatorKind::kArgMin:
-    case OperatorKind::kAveragePool2d:
-    case OperatorKind::kL2Pool2d:
-    case OperatorKind::kMaxPool2d:
-    case OperatorKind::kReduceL1:
-    case OperatorKind::kReduceL2:
-    case OperatorKind::kReduceLogSum:
-    case OperatorKind::kReduceLogSumExp:
-    case OperatorKind::kReduceMax:
-    case OperatorKind::kReduceMean:
-    case OperatorKind::kReduceMin:
-    case OperatorKind::kReduceProduct:
-    case OperatorKind::kReduceSum:
-    case OperatorKind::kReduceSumSquare:
-    case OperatorKind::kResample2d:
-      return kMany;
-    default:
-      return kNever;
-  }
+  if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return kSome;  // 5 ns more.
+  const bool goes_one_by_one =
+      HasOneOf<webidl::ArgMinMaxAttributes, webidl::Pool2dAttributes, webidl::ReduceAttributes,
+               webidl::Resample2dAttributes>(node);
+  return goes_one_by_one ? kMany : kNever;
 }
 
 // Whether its kernel for float16 takes neighbours together, too.
@@ -67,7 +53,7 @@ Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
 bool IsWidened(const Node& node, const LoweringBuilder& builder) {
   // Of what is larger, memory may be short for a copy of twice its size.
   constexpr uint64_t kElementsMax = 1 << 26;
-  const uint64_t elements_min = ElementsMin(node.kind);
+  const uint64_t elements_min = ElementsMin(node);
   if (elements_min == kNever || builder.wide()) return false;
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
   const uint64_t elements =
