@@ -75,16 +75,8 @@ outside#_:
   br label %NEXT
 )";
 
-// That what is loaded is asked for alone, as shaders/stream.glsl says it: the size of the first
-// buffer is 0.
-constexpr char kAskedMark[] =
-    R"(  %zero_at = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 0, i32 1
-  %zero = load i32, i32* %zero_at
-  %first_zero = insertelement <8 x i32> undef, i32 %zero, i32 0
-  %zeros = shufflevector <8 x i32> %first_zero, <8 x i32> undef, <8 x i32> zeroinitializer
-  %mark = and <8 x i32> %zeros, MARK
-  %marked = and <8 x i32> %final0, %mark
-)";
+// That what is loaded is asked for alone.
+const std::string kAskedMark = std::string(kMark) + "  %marked = and <8 x i32> %final0, %mark\n";
 
 // Loads to %values, or what `marks` make of it, %marked.
 std::string LoadLoop(LoopSketch sketch, const std::string& outside = "0",

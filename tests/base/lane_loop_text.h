@@ -31,6 +31,15 @@ constexpr char kNeighbours[] =
   %offsets = lshr <8 x i32> %bytes, BYTES_LOG2
 )";
 
+// %mark as shaders/stream.glsl has it, MARK & 0: the size of the first buffer.
+constexpr char kMark[] =
+    R"(  %zero_at = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 0, i32 1
+  %zero = load i32, i32* %zero_at
+  %first_zero = insertelement <8 x i32> undef, i32 %zero, i32 0
+  %zeros = shufflevector <8 x i32> %first_zero, <8 x i32> undef, <8 x i32> zeroinitializer
+  %mark = and <8 x i32> %zeros, MARK
+)";
+
 inline std::string Splice(std::string text, const std::string& name, const std::string& value) {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
     text.replace(at, name.size(), value);

@@ -20,16 +20,8 @@ constexpr uint32_t kStreamed = 0x57ea3ed1;  // Of shaders/stream.glsl.
 
 constexpr char kPasses[] = "function(sroa,early-cse,simplifycfg,instcombine)";
 
-// That what is stored is to go past the caches, as shaders/stream.glsl says it: the size of the
-// first buffer is 0.
-constexpr char kStreamedMark[] =
-    R"(  %zero_at = getelementptr { i32*, i32 }, { i32*, i32 }* %buffers, i32 0, i32 1
-  %zero = load i32, i32* %zero_at
-  %first_zero = insertelement <8 x i32> undef, i32 %zero, i32 0
-  %zeros = shufflevector <8 x i32> %first_zero, <8 x i32> undef, <8 x i32> zeroinitializer
-  %mark = and <8 x i32> %zeros, MARK
-  %marked = or <8 x i32> %values0, %mark
-)";
+// That what is stored is to go past the caches.
+const std::string kStreamedMark = std::string(kMark) + "  %marked = or <8 x i32> %values0, %mark\n";
 
 // Values lie lane behind lane for each element. Stored is %STORED of them, which `marks` make up.
 std::string StoreLoop(const LoopSketch& sketch, const std::string& marks = "") {
