@@ -462,20 +462,24 @@ TEST_F(SessionGraphTest, DestroyedGraph_DropsTheDispatch) {
 }
 
 TEST_F(SessionGraphTest, MoreKernelsThanTheLimit_AreRefused) {
-  // A scatter takes three kernels.
-  constexpr uint32_t kScatters = limits::kKernelsPerGraphMax / 3 + 1;
+  // A concat takes a kernel for every seven operands, so that few operators are enough. What it
+  // makes is cut to the size of the next one's operands.
+  constexpr uint32_t kOperands = limits::kOperandsPerOperatorMax;
+  constexpr uint32_t kConcats = limits::kKernelsPerGraphMax / (kOperands / 7) + 1;
   Handle builder = peer().MakeBuilder();
-  peer().Send(
-      ipc::AddInputs{builder, {{3, "at", ipc::Describe(webidl::OperandDataType::kInt32, {4})}}});
-  std::vector<webidl::Operator> chunk;
-  for (uint32_t i = 0; i < kScatters; ++i) {
-    const uint32_t input = i == 0 ? 1 : 3 + i;
-    chunk.push_back(
-        {OperatorKind::kScatterElements, {input, 3, 2}, {4 + i}, "", webidl::ScatterAttributes{0}});
-    if (chunk.size() < limits::kOperatorsPerChunk && i + 1 < kScatters) continue;
-    peer().AddOperators(builder, std::exchange(chunk, {}));
+  const webidl::SliceAttributes cut_attributes{.starts = webidl::Sizes{1},
+                                               .sizes = webidl::Sizes{4}};
+  uint32_t value = 1;
+  for (uint32_t i = 0; i < kConcats; ++i) {
+    const uint32_t joined = 3 + 2 * i;
+    const uint32_t cut = joined + 1;
+    std::vector<uint32_t> operands(kOperands, std::exchange(value, cut));
+    peer().AddOperators(
+        builder,
+        {{OperatorKind::kConcat, std::move(operands), {joined}, "", webidl::ConcatAttributes{0}},
+         {OperatorKind::kSlice, {joined}, {cut}, "", cut_attributes}});
   }
-  Error error = ExpectRefused(builder, {1, 2, 3}, {{"y", 3 + kScatters}}, "more kernels");
+  Error error = ExpectRefused(builder, {1}, {{"y", value}}, "more kernels");
   EXPECT_EQ(error.cause(), Cause::kQuota);
 }
 
