@@ -13,7 +13,8 @@
 // result); 13, 14 strides of the result along m and n. Specialisation constants: 1 data type; 2, 3
 // how a and b load (product_loads.glsl); 4 whether there is a c; 5 whether two results along n, from
 // an even n on, share no word with others; 7 whether there is a residual; 8 the activation
-// (epilogue.glsl); 9 kAcross.
+// (epilogue.glsl); 9 kAcross; 10 sums of an invocation, 4, 8 or 16, where a row
+// goes by words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -274,7 +275,20 @@ void main() {
 
 #else
 
+#if ROWS * COLUMNS == 4 && TENSOR_READS == READS_TEXELS
+layout(constant_id = 10) const uint kSumsOfTile = 0u;
+#include "row_by_words.glsl"
+bool GoesByWords() { return kSumsOfTile != 0u && IsWorkgroupOneSubgroup() && kSubgroupSize <= 16u; }
+#else
+bool GoesByWords() { return false; }
+void ComputeByWords() {}
+#endif
+
 void main() {
+  if (GoesByWords()) {
+    ComputeByWords();
+    return;
+  }
   uint tile_columns = 4u * COLUMNS * gl_WorkGroupSize.x;
   uint across = (P(2) + tile_columns - 1u) / tile_columns;
   uint down = (P(1) + ROWS - 1u) / ROWS;

@@ -15,11 +15,12 @@ namespace {
 
 using shaders::ShaderId;
 
-// An invocation's share, ROWS and 4 * COLUMNS of shaders/table.txt.
+// An invocation's share, ROWS and 4 * COLUMNS of shaders/table.txt, or what it takes by words.
 struct Kernel {
   ShaderId shader;
   uint32_t rows;
   uint32_t columns;
+  bool by_words = false;
 };
 
 uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
@@ -27,15 +28,49 @@ uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
          DivideRoundingUp(product.columns, kernel.columns);
 }
 
-Kernel ChooseKernel(const Product& product, LoadPattern b_loads, bool wide) {
-  if (product.image) return {ShaderId::kConv2dTile, 8, 4};
-  if (product.rows > 1) return {ShaderId::kMatmulTile, 8, 4};
+// The distances between the matrices of a (operand 0) or b (1).
+std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
+  std::vector<uint32_t> strides;
+  for (const StridedDimension& dimension : product.batch) {
+    strides.push_back(dimension.strides[operand]);
+  }
+  return strides;
+}
+
+// Whether columns follow each other in b as in the result, and rows of both begin with a word.
+bool GoesByWords(const Product& product, webidl::OperandDataType type) {
+  if (product.b_strides.column != 1 || product.result_strides.column != 1) return false;
+  if (type != webidl::OperandDataType::kFloat16) return true;
+  bool begins_with_word = StoresPairs(product, type) && product.b_strides.row % 2 == 0;
+  for (uint32_t distance : DistancesOf(product, 1)) {
+    begins_with_word = begins_with_word && distance % 2 == 0;
+  }
+  return begins_with_word;
+}
+
+// Of one row, on llvmpipe.
+Kernel ChooseRowKernel(const Product& product, LoadPattern b_loads, webidl::OperandDataType type) {
   // Where columns are contiguous, reading more of each row spares memory latency.
   constexpr uint32_t kWideColumnsMin = 1024;
-  if (!wide && b_loads != LoadPattern::kFourAlongK && product.columns >= kWideColumnsMin) {
+  constexpr uint32_t kLanesMax = 16;
+  if (product.columns >= 4 * kLanesMax && GoesByWords(product, type)) {
+    // Sums of an invocation: a subgroup's are no more than there are columns.
+    uint32_t sums = product.columns >= 8 * kLanesMax ? 8 : 4;
+    if (product.columns >= kWideColumnsMin) sums = 16;
+    return {ShaderId::kMatmulWideRow, 1, sums, /*by_words=*/true};
+  }
+  if (b_loads != LoadPattern::kFourAlongK && product.columns >= kWideColumnsMin) {
     return {ShaderId::kMatmulWideRow, 1, 16};
   }
   return {ShaderId::kMatmulRow, 1, 4};
+}
+
+Kernel ChooseKernel(const Product& product, LoadPattern b_loads, webidl::OperandDataType type,
+                    bool wide) {
+  if (product.image) return {ShaderId::kConv2dTile, 8, 4};
+  if (product.rows > 1) return {ShaderId::kMatmulTile, 8, 4};
+  if (wide) return {ShaderId::kMatmulRow, 1, 4};
+  return ChooseRowKernel(product, b_loads, type);
 }
 
 // Of one row, how invocations of a wide device divide b: `across` in fours of columns, the others
@@ -79,15 +114,6 @@ LoadPattern ChooseLoad(uint32_t along_k, uint32_t across, uint32_t depth, uint32
   if (along_k == 1 && depth % 4 == 0 && (across % 4 == 0 || width == 1))
     return LoadPattern::kFourAlongK;
   return LoadPattern::kOne;
-}
-
-// The distances between the matrices of a (operand 0) or b (1).
-std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
-  std::vector<uint32_t> strides;
-  for (const StridedDimension& dimension : product.batch) {
-    strides.push_back(dimension.strides[operand]);
-  }
-  return strides;
 }
 
 // Whether a is one row, and each row of b, as it lies in memory, one column of it.
@@ -173,7 +199,7 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   }
   bool has_c = product.c != kNoValue;
   bool has_residual = product.residual != kNoValue;
-  Kernel kernel = ChooseKernel(product, b_loads, builder.wide());
+  Kernel kernel = ChooseKernel(product, b_loads, type, builder.wide());
   std::optional<DepthDivision> division;
   if (builder.wide()) division = DivideDepth(product, type);
 
@@ -186,7 +212,9 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
                          StoresPairs(product, type),
                          product.image && product.image->channels_last,
                          has_residual,
-                         ActivationConstant(product.activation)};
+                         ActivationConstant(product.activation),
+                         /*kAcross=*/division ? division->across : 0,
+                         kernel.by_words ? kernel.columns : 0};
   // The module declares all slots, so something must be bound there.
   call.buffers = {{product.a, false},
                   {product.b, false},
@@ -213,7 +241,6 @@ Status AddProductCall(const Product& product, LoweringBuilder& builder) {
   if (product.image) AppendImage(*product.image, call.parameters);
   AppendActivation(product.activation, call.parameters);
   if (division) {
-    call.specialization.push_back(division->across);
     call.workgroups = division->workgroups;
   } else {
     call.invocations = CountInvocations(product, kernel);

@@ -67,6 +67,11 @@ std::vector<Head> Heads() {
          return Must(net.builder.Matmul(net.In(type, {1, 12}), net.Constant(type, {12, 20})));
        },
        {20}},
+      {"product of a wide row",
+       [](Net& net, OperandDataType type) {
+         return Must(net.builder.Matmul(net.In(type, {1, 10}), net.Constant(type, {10, 150})));
+       },
+       {150}},
       {"products",
        [](Net& net, OperandDataType type) {
          return Must(

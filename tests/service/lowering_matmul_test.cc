@@ -300,6 +300,47 @@ TEST(LowerGemm, OneRow_MatchesReference) {
   }
 }
 
+// By words, or not: tiles of 4, 8 and 16 vectors, whole ones and such that overlap, and depths of
+// whole turns and of steps that are left.
+TEST(LowerGemm, OneRowOfNeighbours_MatchesReference) {
+  Sample sample(3);
+  const webidl::GemmAttributes attributes{.alpha = 0.5, .beta = -2};
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t depth : {1u, 4u, 7u, 60u}) {
+      for (uint32_t columns : {63u, 64u, 65u, 66u, 126u, 128u, 130u, 250u, 1024u, 1026u, 1301u}) {
+        if (!sample.Takes()) continue;
+        ExpectGemm(type, {1, depth, columns, attributes, {}});
+        ExpectGemm(type, {1, depth, columns, {.a_transpose = true}, Shape{columns}});
+      }
+    }
+    ExpectGemm(type, {1, 9, 100, attributes, Shape{100}});
+    ExpectGemm(type, {1, 9, 100, attributes, Shape{1, 1}});
+  }
+}
+
+TEST(LowerMatmul, RowsOfNeighbours_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    ExpectMatmul(type, {3, 1, 21}, {3, 21, 100});
+    ExpectMatmul(type, {2, 1, 1, 12}, {3, 12, 70});
+    ExpectMatmul(type, {3, 1, 6}, {3, 6, 69});
+    ExpectMatmul(type, {2, 1, 5}, {2, 5, 1154});
+  }
+}
+
+TEST(LowerMatmul, InfinityInARowOfNeighbours_StaysInItsColumn) {
+  constexpr uint32_t kDepth = 9;
+  constexpr uint32_t kColumns = 130;
+  for (uint32_t at : {0u, 63u, 64u, 127u, 129u}) {
+    Values b = RandomTensor(kFloat, {kDepth, kColumns}, 4).Values();
+    b[8 * kColumns + at] = std::numeric_limits<long double>::infinity();
+    Values result =
+        RunOne(OperatorKind::kMatmul, {RandomTensor(kFloat, {1, kDepth}, 3),
+                                       HostTensor::Create(kFloat, {kDepth, kColumns}, b)})
+            .Values();
+    for (uint32_t n = 0; n < kColumns; ++n) EXPECT_EQ(std::isinf(result[n]), n == at) << n;
+  }
+}
+
 TEST(LowerGemm, InfinityInOneRow_StaysInItsColumn) {
   const uint32_t depth = 68;  // The last four are loaded apart.
   for (uint32_t k : {0u, 35u, depth - 1}) {
