@@ -12,10 +12,14 @@
 // 2 whether channels come last (a line is then a multiple of four), 3 whether there is a bias,
 // 4 whether a line is a multiple of four, 5 whether the filter's channels lie together or, where
 // columns are neighbours, the weights of a channel do, 6 whether there is a residual, 7 the activation
-// (epilogue.glsl).
+// (epilogue.glsl), 8 the stride along a row, 1 or 2, where rows of float32 go by words on llvmpipe, and 9 the taps of
+// a row where they are few (else 0).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
+
+layout(constant_id = 8) const uint kWordStep = 0u;
+layout(constant_id = 9) const uint kTapsOfRow = 0u;
 
 struct Place {
   uint batch;
@@ -103,6 +107,73 @@ void ComputeUnit(uint unit) {
   FinishFour(e, count, sums);
 }
 
+// Neighbouring invocations have neighbouring columns, whose taps they load as they lie.
+#if TENSOR_READS == READS_TEXELS
+#include "columns_by_words.glsl"
+
+bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
+
+// Result `line`, of `length` columns, from column `first` on, as many vectors as that.
+#define COMPUTE_STRETCH(vectors)                                                                          \
+  {                                                                                                       \
+    float sums_[vectors];                                                                                 \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) sums_[v_] = 0.0;                                  \
+    const uint left_ = WindowStart(kWidth, first_);                                                       \
+    for (uint ky_ = taps_.x; ky_ < taps_.y; ++ky_) {                                                      \
+      const uint line_ = image_ + (top_ + ky_ * WINDOW_DILATION(kHeight)) * strides_.z;                   \
+      const uint filter_ = UNIFORM(filter_channel_ + ky_ * P4(5).y);                                      \
+      float parts_[vectors];                                                                              \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = 0.0;                               \
+      FOR_EACH_TAP(kx_) {                                                                                 \
+        const uint column_ = UNIFORM(left_ + kx_ * WINDOW_DILATION(kWidth));                              \
+        const float weight_ = uintBitsToFloat(LOAD_WORD(2, UNIFORM(filter_ + kx_ * P4(5).z)));            \
+        LOAD_COLUMNS(1, words_, vectors, UNIFORM(line_ + column_))                                        \
+        [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
+          const uint word_ = IS_COLUMN_INSIDE(v_, column_, P4(kWidth).x) ? words_[v_] : 0u;               \
+          parts_[v_] = fma(uintBitsToFloat(word_), weight_, parts_[v_]);                                  \
+        }                                                                                                 \
+      }                                                                                                   \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) sums_[v_] += parts_[v_];                        \
+    }                                                                                                     \
+    const uint to_ = UNIFORM(result_ + first_);                                                           \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                                 \
+      float sum_ = sums_[v_] + bias_;                                                                     \
+      if (first_ + PlaceInStretch(v_) < length_) {                                                        \
+        if (kHasResidual != 0u) sum_ += uintBitsToFloat(LOAD_WORD(5, to_ + PlaceInStretch(v_)));          \
+        STORE_WORD(3, to_ + PlaceInStretch(v_), floatBitsToUint(Activate(sum_)));                         \
+      }                                                                                                   \
+    }                                                                                                     \
+  }
+
+void ComputeLine(uint line_) {
+  const uint rest = Divide(line_, P4(2).xyz);
+  const uint batch = Divide(rest, P4(3).xyz);
+  const uint row = line_ - rest * P4(2).x;
+  const uint channel = rest - batch * P4(3).x;
+  const uvec4 strides_ = P4(4);
+  const uint image_ = UNIFORM(batch * strides_.x + channel * strides_.y);
+  const uint filter_channel_ = UNIFORM(channel * P4(5).x);
+  const uint top_ = UNIFORM(WindowStart(kHeight, row));
+  uvec2 taps_ = TapsInside(kHeight, row);
+  taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
+  const float bias_ = kHasBias != 0u ? LOAD(4, kType, UNIFORM(channel)) : 0.0;
+  const uint length_ = P(1);
+  const uint result_ = UNIFORM(line_ * length_);
+  FOR_EACH_STRETCH(first_, length_, COMPUTE_STRETCH)
+}
+
+void ComputeByWords() {
+  WORKGROUP_STRIDE_LOOP(line, Divide(P(0), P4(1).xyz)) ComputeLine(line);
+}
+#else
+bool GoesByWords() { return false; }
+void ComputeByWords() {}
+#endif
+
 void main() {
+  if (GoesByWords()) {
+    ComputeByWords();
+    return;
+  }
   GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
 }

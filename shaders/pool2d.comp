@@ -11,7 +11,9 @@
 // where in a quad the first window of a unit begins, 10 whether all windows lie within the image, 11 the
 // columns of the result that a unit has, 12 whether all units have as many, and 13 whether workgroups
 // take whole rows of units, parameter 0 counts those, and 1.w the units of one. Dimensions are those of
-// units, or of such rows, then (x: row, y: offset of the input, z: column, w: offset of the result).
+// units, or of such rows, then (x: row, y: offset of the input, z: column, w: offset of the result). 14: not 0
+// where, on llvmpipe, workgroups take whole rows of 32-bit elements by words instead, whose windows step so far
+// across, 1 or 2; parameter 0 counts those; and 15 the taps of a row where they are few (else 0).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -29,6 +31,8 @@ layout(constant_id = 10) const uint kAllInside = 0u;
 layout(constant_id = 11) const uint kColumns = 4u;
 layout(constant_id = 12) const uint kAllWhole = 0u;
 layout(constant_id = 13) const uint kByRows = 0u;
+layout(constant_id = 14) const uint kWordStep = 0u;
+layout(constant_id = 15) const uint kTapsOfRow = 0u;
 #define STRIDED_RANK kRank
 
 #include "arithmetic.glsl"
@@ -213,7 +217,71 @@ void ComputeRows() {
   }
 }
 
+// Neighbouring invocations have neighbouring columns, whose taps they load as they lie.
+#if TENSOR_READS == READS_TEXELS && (COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT)
+#include "columns_by_words.glsl"
+
+bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
+
+VALUE MapTap(uint word) {
+  const VALUE tap = Decode(uvec2(word, 0u), kType);
+  return kOperation == kPoolL2 ? tap * tap : tap;
+}
+
+// Columns of the row from `first` on, as many vectors as that.
+#define COMPUTE_STRETCH(vectors)                                                                          \
+  {                                                                                                       \
+    VALUE totals_[vectors];                                                                               \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) totals_[v_] = identity_;                          \
+    const uint left_ = WindowStart(kWidth, first_);                                                       \
+    for (uint ky_ = taps_.x; ky_ < taps_.y; ++ky_) {                                                      \
+      const uint line_ = place_.y + (top_ + ky_ * WINDOW_DILATION(kHeight)) * P(2);                       \
+      VALUE parts_[vectors];                                                                              \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                         \
+      FOR_EACH_TAP(kx_) {                                                                                 \
+        const uint column_ = UNIFORM(left_ + kx_ * WINDOW_DILATION(kWidth));                              \
+        LOAD_COLUMNS(1, words_, vectors, UNIFORM(line_ + column_))                                        \
+        [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
+          const VALUE tap_ = IS_COLUMN_INSIDE(v_, column_, P4(kWidth).x) ? MapTap(words_[v_]) : identity_; \
+          parts_[v_] = Combine(parts_[v_], tap_);                                                         \
+        }                                                                                                 \
+      }                                                                                                   \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) totals_[v_] = Combine(totals_[v_], parts_[v_]); \
+    }                                                                                                     \
+    const uint to_ = UNIFORM(place_.w + first_);                                                          \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                                 \
+      uvec2 counts_ = uvec2(taps_.y - min(taps_.x, taps_.y), 0u);                                         \
+      if (kOperation == kPoolAverage) {                                                                   \
+        const uvec2 across_ = TapsInside(kWidth, first_ + PlaceInStretch(v_));                            \
+        counts_.y = across_.y - min(across_.x, across_.y);                                                \
+      }                                                                                                   \
+      const uint word_ = Encode(Finish(totals_[v_], counts_), kType).x;                                   \
+      if (first_ + PlaceInStretch(v_) < length_) STORE_WORD(2, to_ + PlaceInStretch(v_), word_);          \
+    }                                                                                                     \
+  }
+
+void ComputeRow(uvec4 place_) {
+  const VALUE identity_ = Identity();
+  const uint top_ = UNIFORM(WindowStart(kHeight, place_.x));
+  uvec2 taps_ = TapsInside(kHeight, place_.x);
+  taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
+  const uint length_ = P4(1).x;
+  FOR_EACH_STRETCH(first_, length_, COMPUTE_STRETCH)
+}
+
+void ComputeByWords() {
+  WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRow(StridedOffsets(row, kDimensions, P(1)));
+}
+#else
+bool GoesByWords() { return false; }
+void ComputeByWords() {}
+#endif
+
 void main() {
+  if (GoesByWords()) {
+    ComputeByWords();
+    return;
+  }
   if (kStep != 0u) {
     if (kByRows != 0u) {
       ComputeRows();

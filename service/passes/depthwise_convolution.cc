@@ -203,6 +203,13 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(BlocksSideBySide(convolution.width));
   }
   if (channels_last && block.steps_max > 1) call.specialization.push_back(by_channels);
+  const bool by_words = call.shader == ShaderId::kDepthwiseConv2d && !channels_last && is_float &&
+                        !builder.wide() && convolution.width.stride <= 2;
+  if (call.shader == ShaderId::kDepthwiseConv2d) {
+    constexpr uint32_t kFewTaps = 16;
+    call.specialization.push_back(by_words ? convolution.width.stride : 0);
+    call.specialization.push_back(columns <= kFewTaps ? convolution.width.window : 0);
+  }
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
   const uint64_t bands = uint64_t{output.batch} * down * output.channel;

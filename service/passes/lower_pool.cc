@@ -76,6 +76,11 @@ WindowsTogether FindWindowsTogether(webidl::OperandDataType type, const Axis& he
           by_rows};
 }
 
+// How far windows move across where rows go by words (columns_by_words.glsl), or 0.
+uint32_t WordStep(webidl::OperandDataType type, const Axis& width, bool wide) {
+  return !wide && PerQuad(type) == 4 && width.stride <= 2 ? width.stride : 0;
+}
+
 PoolOperation PoolOperationOf(OperatorKind kind) {
   if (kind == OperatorKind::kAveragePool2d) return PoolOperation::kAverage;
   return kind == OperatorKind::kL2Pool2d ? PoolOperation::kL2 : PoolOperation::kMax;
@@ -132,9 +137,16 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   const uint64_t taps = uint64_t{height.window} * width.window;
   const bool few_taps = taps <= kConstantTapsMax;
   const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
-  const WindowsTogether together =
-      few_taps && is_nchw ? FindWindowsTogether(input.data_type(), height, width, builder.wide())
-                          : WindowsTogether();
+  WindowsTogether together;
+  if (few_taps && is_nchw) {
+    together = FindWindowsTogether(input.data_type(), height, width, builder.wide());
+  }
+  // Of windows that do not overlap quads hold what is needed, and no more.
+  uint32_t word_step = 0;
+  if (is_nchw && (together.step == 0 || width.window > width.stride)) {
+    word_step = WordStep(input.data_type(), width, builder.wide());
+  }
+  if (word_step != 0) together = {};
   Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
   Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
   StridedDimension batch{output.batch, {0, strides.batch, 0, result_strides.batch}};
@@ -143,10 +155,11 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   StridedDimension row{output.row, {1, 0, 0, result_strides.row}};
   StridedDimension unit{DivideRoundingUp<uint32_t>(output.column, together.columns),
                         {0, 0, together.columns, together.columns}};
-  auto dimensions = together.by_rows != 0 ? Coalesce(std::array{batch, channel, row})
-                    : together.step != 0  ? Coalesce(std::array{batch, channel, row, unit})
-                    : is_nchw             ? Coalesce(std::array{batch, channel, pixel})
-                                          : Coalesce(std::array{batch, pixel, channel});
+  const bool by_rows = together.by_rows != 0 || word_step != 0;
+  auto dimensions = by_rows              ? Coalesce(std::array{batch, channel, row})
+                    : together.step != 0 ? Coalesce(std::array{batch, channel, row, unit})
+                    : is_nchw            ? Coalesce(std::array{batch, channel, pixel})
+                                         : Coalesce(std::array{batch, pixel, channel});
   LoweredCall call;
   call.shader = PoolShader(input.data_type());
   call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
@@ -155,17 +168,19 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   call.specialization.push_back(few_taps ? height.window : 0);
   call.specialization.push_back(few_taps ? width.window : 0);
   call.specialization.push_back(QuadsLieInRows(dimensions, PerQuad(result.data_type())));
-  call.specialization.insert(call.specialization.end(),
-                             {together.step, together.lead, together.all_inside, together.columns,
-                              together.all_whole, together.by_rows});
+  call.specialization.insert(
+      call.specialization.end(),
+      {together.step, together.lead, together.all_inside, together.columns, together.all_whole,
+       together.by_rows, word_step, width.window <= kConstantTapsMax ? width.window : 0});
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {together.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
-                     static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
+  call.parameters = {
+      by_rows || together.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
+      static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
   AppendDivisor(output.column, call.parameters, unit.size);
   AppendAxis(height, call.parameters);
   AppendAxis(width, call.parameters);
   AppendDimensions(dimensions, call.parameters);
-  if (together.by_rows != 0) {
+  if (by_rows) {
     call.workgroups = call.parameters[0];
   } else {
     call.invocations = together.step != 0 ? call.parameters[0]

@@ -40,6 +40,9 @@ std::vector<Head> Heads() {
       {"depthwise",
        conv({1, 6, 7, 5}, {6, 1, 3, 3}, Layout::kNchw, FilterLayout::kOihw, 6),
        {1, 6, 1, 1}},
+      {"depthwise, windows of another kind",
+       conv({1, 6, 7, 5}, {6, 1, 3, 2}, Layout::kNchw, FilterLayout::kOihw, 6),
+       {1, 6, 1, 1}},
       {"depthwise, channels last",
        conv({1, 5, 6, 8}, {8, 3, 3, 1}, Layout::kNhwc, FilterLayout::kOhwi, 8),
        {1, 1, 8}},
@@ -108,7 +111,7 @@ TEST_F(Fusion, WhatFollowsAProduct_IsPartOfIt) {
   const std::vector<Follow> activations = Activations();
   const std::vector<Head> heads = Heads();
   const auto count = static_cast<uint32_t>(2 * heads.size());
-  for (const uint32_t turn : SampledTurns(count, 2, /*step=*/13)) {
+  for (const uint32_t turn : SampledTurns(count, 2)) {
     // The sample has every head, in one type or the other. The activations take turns, so that each
     // meets several heads.
     const OperandDataType type = turn < heads.size() ? kFloat : kHalf;

@@ -43,6 +43,28 @@ TEST(LowerDepthwise, ByFours_MatchReference) {
   }
 }
 
+// Other windows: rows by words, shorter than a vector of lanes, of parts of one, of three vectors
+// and more, which go four at a time, and more taps than are unrolled.
+TEST(LowerDepthwise, RowsByWords_MatchReference) {
+  std::mt19937 random(13);
+  for (const uint32_t turn : SampledTurns(32, 4, /*step=*/7)) {
+    Conv2dAttributes attributes;
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4);
+    attributes.groups = Pick(random, 2, 5);
+    attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 2)};
+    attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 3)};
+    if (turn % 3 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 9), Pick(random, 0, 9)};
+    }
+    const uint32_t columns = turn % 3 == 1 ? Pick(random, 24, 33) : Pick(random, 60, 150);
+    const uint32_t taps = turn % 9 == 0 ? Pick(random, 17, 20) : Pick(random, 2, 7);
+    ExpectConvolves(attributes, kFloat,
+                    {Pick(random, 1, 2), attributes.groups, Pick(random, 12, 14), columns},
+                    {attributes.groups, 1, Pick(random, 1, 6), taps}, turn % 3 == 0, 100 * turn);
+  }
+}
+
 // Windows of 3 and 5 that move alike both ways, anywhere in lines of any length.
 TEST(LowerDepthwise, ByBlocks_MatchReference) {
   std::mt19937 random(11);

@@ -112,6 +112,31 @@ TEST(LowerPool2d, FoursOfWindows_MatchReference) {
   }
 }
 
+// Rows by words: shorter than a vector of lanes, of parts of one, of three vectors and more, which
+// go four at a time; windows that begin and end in the padding, dilated ones, and more taps than
+// are unrolled.
+TEST(LowerPool2d, RowsByWords_MatchReference) {
+  std::mt19937 random(11);
+  for (const uint32_t turn : SampledTurns(36, 3, /*step=*/7)) {
+    Pool2dAttributes attributes;
+    attributes.window_dimensions =
+        List{Pick(random, 1, 5), turn % 9 == 0 ? Pick(random, 17, 20) : Pick(random, 2, 6)};
+    attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 2)};
+    attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 3)};
+    if (turn % 4 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 4), Pick(random, 0, 4), Pick(random, 0, 9), Pick(random, 0, 9)};
+    }
+    const uint32_t columns = turn % 3 == 1 ? Pick(random, 20, 33) : Pick(random, 60, 150);
+    ExpectPools(kPools[turn % 3], attributes, kFloat,
+                {Pick(random, 1, 2), Pick(random, 1, 3), Pick(random, 9, 12), columns}, turn);
+  }
+  for (OperandDataType type : {OperandDataType::kInt32, OperandDataType::kUint32}) {
+    Pool2dAttributes attributes{.window_dimensions = List{3, 3}, .padding = List{1, 1, 1, 1}};
+    ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 3, 6, 71}, 93);
+  }
+}
+
 TEST(LowerPool2d, ManyTaps_MatchReference) {
   Sample sample(4);
   for (OperatorKind kind : kPools) {
