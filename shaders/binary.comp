@@ -3,7 +3,7 @@
 // Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
 // 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
 // operands, 3 of the result, 4 rank, 5 what lies in rows (kTurnsInRows), 6 and 7 access to slots 1 and 2
-// (strided.glsl).
+// (strided.glsl), 8 whether rows go by words one by one on llvmpipe (AccessOfRows of by_words.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "binary.glsl"
@@ -15,6 +15,7 @@ layout(constant_id = 4) const uint kRank = 0u;
 layout(constant_id = 5) const uint kInRows = 0u;
 layout(constant_id = 6) const uint kAccess1 = 0u;
 layout(constant_id = 7) const uint kAccess2 = 0u;
+layout(constant_id = 8) const uint kRowsByWords = 0u;
 
 #define STRIDED_RANK kRank
 #include "by_words.glsl"
@@ -102,8 +103,10 @@ uvec2 PrepareTurn(uint word) { return OffsetsOfTurn(word, kOperandType).xy; }
 Operands PrepareWord(uvec2 offsets, uint i) {
   Operands operands;
   operands.places = QuadOffsets(0u, uvec4(0u));
-  operands.a = OPERAND_WORD(1, kOperandType, kAccess1, offsets.x, i);
-  operands.b = OPERAND_WORD(2, kOperandType, kAccess2, offsets.y, i);
+  const uint access_a = kRowsByWords != 0u ? AccessOfRows(kRowsByWords, 0u) : kAccess1;
+  const uint access_b = kRowsByWords != 0u ? AccessOfRows(kRowsByWords, 1u) : kAccess2;
+  operands.a = OPERAND_WORD(1, kOperandType, access_a, offsets.x, i);
+  operands.b = OPERAND_WORD(2, kOperandType, access_b, offsets.y, i);
   return operands;
 }
 
@@ -122,6 +125,7 @@ uint ComputeAny(Operands operands) {
 
 // Offsets that all share are not for those who are left alone with powers that are not ordinary.
 bool GoesByWords() {
+  if (kRowsByWords != 0u) return CanGoByWords(kResultType);
   return CanGoByWords(kResultType) && BitsLog2(kOperandType) == BitsLog2(kResultType) &&
          kInRows == kTurnsInRows && CanOperandGoByWords(kAccess1) && CanOperandGoByWords(kAccess2) &&
          (kRank == 1u || !kIsPow);
@@ -133,6 +137,11 @@ void StoreByWords() {
     return;
   }
 #endif
+  if (kRowsByWords != 0u) {
+    const uint length = P4(2u * P(1) - 1u).x;
+    STORE_ROWS_BY_WORDS(3, kResultType, P(0), length, uvec2, PrepareTurn, Operands, PrepareWord, ComputeElement)
+    return;
+  }
   STORE_BY_WORDS(3, kResultType, P(0), uvec2, PrepareTurn, Operands, PrepareWord, ComputeElement)
 }
 #else

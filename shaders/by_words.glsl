@@ -90,6 +90,28 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     }                                                                                                     \
   }
 
+// As STORE_BY_WORDS of elements of 32 bits, but turns begin anew in each row of `length` elements, which is any
+// number of them.
+#define STORE_ROWS_BY_WORDS(slot, type, count, length, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ELEMENT) \
+  {                                                                                                       \
+    const uint length_ = (length);                                                                        \
+    const uint turns_of_row_ = TurnsOf(length_);                                                          \
+    const uint turns_ = (count) / length_ * turns_of_row_;                                                \
+    const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, turns_);                                    \
+    for (uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, turns_); i_ < end_; ++i_) {                         \
+      const uint row_ = i_ / turns_of_row_;                                                               \
+      const uint in_row_ = FirstWordOfTurn(i_ - row_ * turns_of_row_);                                    \
+      const uint base_ = UNIFORM(row_ * length_ + in_row_);                                               \
+      const Turn turn_ = PREPARE_TURN(base_);                                                             \
+      [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
+        const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                     \
+        const uint word_ = base_ + PlaceInStretch(k_);                                                    \
+        const uvec2 raw_ = COMPUTE_ELEMENT(state_, word_, 0u);                                            \
+        if (in_row_ + PlaceInStretch(k_) < length_) STORE_WORD(slot, word_, raw_.x);                      \
+      }                                                                                                   \
+    }                                                                                                     \
+  }
+
 // For modules of strided.glsl. Whether operands of that access can go by words, where turns lie in rows:
 bool CanOperandGoByWords(uint access) { return access == kAccessQuad || access == kAccessOne; }
 
@@ -99,6 +121,11 @@ uvec4 OffsetsOfTurn(uint word, uint type) {
   if (STRIDED_RANK == 1u) return uvec4(e);
   const uvec4 offsets = StridedOffsets(e, 1u, P(1));
   return uvec4(UNIFORM(offsets.x), UNIFORM(offsets.y), UNIFORM(offsets.z), UNIFORM(offsets.w));
+}
+// Where rows go by words one by one `rows_by_words` is not 0, and has a bit for each operand, from the second lowest
+// on, that has one element for all of a row; others have one for each of its words.
+uint AccessOfRows(uint rows_by_words, uint operand) {
+  return ((rows_by_words >> (operand + 1u)) & 1u) != 0u ? kAccessOne : kAccessQuad;
 }
 // What the elements of the turn's i-th word have of the operand in `slot`, as a quad.
 #define OPERAND_WORD(slot, type, access, offset, i)                                                       \

@@ -96,6 +96,28 @@ void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& cal
   }
 }
 
+// Whether rows go by words one by one, and which operands have one element for each: where quads do
+// not lie in them, on llvmpipe, of elements of 32 bits.
+uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const LoweredCall& call,
+                     const LoweringBuilder& builder) {
+  constexpr uint32_t kRowMin = 16;  // A vector of lanes.
+  const size_t operands = call.buffers.size() - 1;
+  const bool are_words = std::ranges::all_of(call.buffers, [&](const LoweredBuffer& buffer) {
+    return BitsPerElement(builder.descriptor(buffer.value).data_type()) == 32;
+  });
+  if (builder.wide() || !are_words || dimensions.back().size < kRowMin ||
+      WhatLiesInRows(dimensions, /*per_quad=*/4, operands) != InRows::kNothing) {
+    return 0;
+  }
+  uint32_t access = 1;
+  for (size_t i = 0; i < operands; ++i) {
+    const uint32_t stride = dimensions.back().strides[i];
+    if (stride > 1) return 0;
+    if (stride == 0) access |= 2u << i;
+  }
+  return access;
+}
+
 // KernelCall::cost_per_turn of kernels of one dimension without loops but those over the elements
 // of quads: of those, 17 iterations at most for 32 bytes.
 uint32_t FlatCostPerTurn(const LoweredCall& call, const LoweringBuilder& builder) {
@@ -158,7 +180,7 @@ uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
 }  // namespace
 
 void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
-                      std::span<const uint32_t> constants) {
+                      std::span<const uint32_t> constants, bool takes_rows_by_words) {
   const OperandDescriptor& result = builder.descriptor(call.buffers.back().value);
   std::vector<std::vector<uint32_t>> strides;
   for (size_t i = 0; i + 1 < call.buffers.size(); ++i) {
@@ -167,6 +189,9 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
   }
   std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(result.shape(), strides));
   AppendAccess(dimensions, call, builder);
+  if (takes_rows_by_words) {
+    call.specialization.push_back(RowsByWords(dimensions, call, builder));
+  }
   if (dimensions.size() > 1) call.cost_per_turn = 1;  // There may be loops over them.
   auto set_parameters = [&](uint32_t count, LoweredCall& part) {
     part.parameters = {count, static_cast<uint32_t>(dimensions.size()), 0, 0};
@@ -221,7 +246,9 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
   const bool has_loops =
       node.kind == OperatorKind::kPow && ComputeClassOf(operand_type) != ComputeClass::kFloat;
   if (!has_loops) call.cost_per_turn = FlatCostPerTurn(call, builder);
-  AddBroadcastCall(std::move(call), builder);
+  // Powers that are not ordinary are computed apart.
+  AddBroadcastCall(std::move(call), builder, /*constants=*/{},
+                   /*takes_rows_by_words=*/node.kind != OperatorKind::kPow);
   return {};
 }
 

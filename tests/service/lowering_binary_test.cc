@@ -255,6 +255,23 @@ TEST(Binary, ComparisonsOfAnyLength_FindTheirOperands) {
   }
 }
 
+void ExpectDifference(OperandDataType type, const webidl::Shape& a_shape,
+                      const webidl::Shape& b_shape) {
+  SCOPED_TRACE(Name(type) + webidl::ShapeToString(a_shape) + webidl::ShapeToString(b_shape));
+  HostTensor a = Counting(type, a_shape, 3);
+  HostTensor b = Counting(type, b_shape, 10);
+  HostTensor result = RunOne(OperatorKind::kSub, {a, b});
+  Values a_values = a.Values();
+  Values b_values = b.Values();
+  const webidl::Shape& shape = result.descriptor.shape();
+  Values expected;
+  for (size_t i = 0; i < result.descriptor.element_count(); ++i) {
+    expected.push_back(a_values[BroadcastIndex(a_shape, shape, i)] -
+                       b_values[BroadcastIndex(b_shape, shape, i)]);
+  }
+  ExpectClose(expected, result, 0);
+}
+
 TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
   const std::pair<webidl::Shape, webidl::Shape> shapes[] = {
       {{}, {}},
@@ -280,21 +297,31 @@ TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
                                OperandDataType::kInt64, OperandDataType::kInt8}) {
     for (const auto& [a_shape, b_shape] : shapes) {
       if (!sample.Takes()) continue;
-      SCOPED_TRACE(Name(type) + webidl::ShapeToString(a_shape) + webidl::ShapeToString(b_shape));
-      HostTensor a = Counting(type, a_shape, 3);
-      HostTensor b = Counting(type, b_shape, 10);
-      HostTensor result = RunOne(OperatorKind::kSub, {a, b});
-      Values a_values = a.Values();
-      Values b_values = b.Values();
-      const webidl::Shape& shape = result.descriptor.shape();
-      Values expected;
-      for (size_t i = 0; i < result.descriptor.element_count(); ++i) {
-        expected.push_back(a_values[BroadcastIndex(a_shape, shape, i)] -
-                           b_values[BroadcastIndex(b_shape, shape, i)]);
-      }
-      ExpectClose(expected, result, 0);
+      ExpectDifference(type, a_shape, b_shape);
     }
     sample.Takes();  // The number of shapes is even: the next type has the other half.
+  }
+}
+
+// Of any length, where they are a vector of lanes or more (STORE_ROWS_BY_WORDS of
+// shaders/by_words.glsl).
+TEST(Binary, RowsByWords_MatchReference) {
+  const std::pair<webidl::Shape, webidl::Shape> shapes[] = {
+      {{5, 77}, {77}},
+      {{5, 77}, {5, 1}},
+      {{1, 15}, {4, 1}},
+      {{1, 17}, {4, 1}},
+      {{2, 3, 131}, {3, 1}},
+      {{2, 1, 63}, {3, 1}},
+      {{5, 1, 66}, {3, 66}},
+      {{3, 1, 2, 1, 2, 65}, {2, 1, 3, 1, 65}},
+      {{1, 2, 1, 3, 1, 2, 1, 19}, {2, 1, 3, 1, 2, 1, 2, 1}},
+  };
+  for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kInt32}) {
+    for (const auto& [a_shape, b_shape] : shapes) {
+      ExpectDifference(type, a_shape, b_shape);
+      ExpectDifference(type, b_shape, a_shape);
+    }
   }
 }
 
