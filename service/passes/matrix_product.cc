@@ -116,6 +116,23 @@ LoadPattern ChooseLoad(uint32_t along_k, uint32_t across, uint32_t depth, uint32
   return LoadPattern::kOne;
 }
 
+// The same product as that of b and a, transposed: of one column so one row, of which kernels read
+// the matrix once.
+Product Transposed(const Product& product) {
+  Product transposed = product;
+  std::swap(transposed.a, transposed.b);
+  std::swap(transposed.rows, transposed.columns);
+  transposed.a_strides = {product.b_strides.column, product.b_strides.row};
+  transposed.b_strides = {product.a_strides.column, product.a_strides.row};
+  transposed.c_strides = {product.c_strides.column, product.c_strides.row};
+  // Of one row none is stepped by.
+  transposed.result_strides = {0, product.result_strides.row};
+  for (StridedDimension& dimension : transposed.batch) {
+    std::swap(dimension.strides[0], dimension.strides[1]);
+  }
+  return transposed;
+}
+
 // Whether a is one row, and each row of b, as it lies in memory, one column of it.
 bool IsGemv(const Product& product, webidl::OperandDataType type) {
   // The kernel adds one vector, and has no activations.
@@ -156,6 +173,10 @@ uint64_t CountMultiplyAdds(const Product& product) {
   return uint64_t{CountMatrices(product)} * product.rows * product.columns * product.depth;
 }
 
+bool IsColumn(const Product& product) {
+  return product.columns == 1 && product.rows > 1 && !product.image && product.block_width == 0;
+}
+
 LoadPattern ChooseLoadOfA(const Product& product) {
   return ChooseLoad(product.a_strides.column, product.a_strides.row, product.depth, product.rows,
                     DistancesOf(product, 0));
@@ -182,7 +203,8 @@ void AppendImage(const ImageColumns& image, std::vector<uint32_t>& parameters) {
   parameters.insert(parameters.end(), image.parameters.begin(), image.parameters.end());
 }
 
-Status AddProductCall(const Product& product, LoweringBuilder& builder) {
+Status AddProductCall(const Product& given, LoweringBuilder& builder) {
+  const Product product = IsColumn(given) ? Transposed(given) : given;
   // The kernels take kBlock (product.glsl) elements along k at a time.
   if (product.depth / 8 > kInvocationIterationsMax) {
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",

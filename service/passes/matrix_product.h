@@ -60,6 +60,8 @@ struct Product {
 
 uint32_t CountMatrices(const Product& product);
 uint64_t CountMultiplyAdds(const Product& product);
+// Whether the result is a column, which is computed as a row: a then is read once.
+bool IsColumn(const Product& product);
 LoadPattern ChooseLoadOfA(const Product& product);
 LoadPattern ChooseLoadOfB(const Product& product);
 // Whether two float16 results along n, from an even n on, share no word with others.

@@ -354,7 +354,7 @@ bool IsTall(const Product& product, bool wide) {
   constexpr uint64_t kMultiplyAddsMinOfWide = uint64_t{1} << 20;
   constexpr uint32_t kRowsMin = 8;
   constexpr uint64_t kTilesMin = 8;
-  if (!PanelsFit(product, 0)) return false;
+  if (IsColumn(product) || !PanelsFit(product, 0)) return false;
   // Tiles that are not full cost them less than all of the steps one after the other.
   if (wide) return product.rows > 1 && CountMultiplyAdds(product) >= kMultiplyAddsMinOfWide;
   return CountMultiplyAdds(product) >= kMultiplyAddsMin && product.rows >= kRowsMin &&

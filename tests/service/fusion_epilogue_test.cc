@@ -75,6 +75,11 @@ std::vector<Head> Heads() {
          return Must(net.builder.Matmul(net.In(type, {1, 10}), net.Constant(type, {10, 150})));
        },
        {150}},
+      {"product of a column",
+       [](Net& net, OperandDataType type) {
+         return Must(net.builder.Matmul(net.In(type, {70, 12}), net.Constant(type, {12, 1})));
+       },
+       {1}},
       {"products",
        [](Net& net, OperandDataType type) {
          return Must(

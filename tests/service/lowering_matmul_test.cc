@@ -327,6 +327,28 @@ TEST(LowerMatmul, RowsOfNeighbours_MatchReference) {
   }
 }
 
+// Computed as a row of what is transposed.
+TEST(LowerGemm, OneColumn_MatchesReference) {
+  Sample sample(3);
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t rows : {2u, 9u, 66u, 130u, 1030u}) {
+      for (uint32_t depth : {1u, 8u, 61u, 264u}) {
+        for (const bool a_transpose : {false, true}) {
+          if (!sample.Takes()) continue;
+          const webidl::GemmAttributes attributes{
+              .alpha = 0.5, .beta = -2, .a_transpose = a_transpose, .b_transpose = depth == 8};
+          ExpectGemm(type, {rows, depth, 1, attributes, {}});
+          ExpectGemm(type, {rows, depth, 1, attributes, Shape{rows, 1}});
+          ExpectGemm(type, {rows, depth, 1, attributes, Shape{1}});
+        }
+      }
+    }
+    ExpectMatmul(type, {3, 40, 24}, {24, 1});
+    ExpectMatmul(type, {40, 24}, {3, 24, 1});
+    ExpectMatmul(type, {2, 1, 66, 7}, {3, 7, 1});
+  }
+}
+
 TEST(LowerMatmul, InfinityInARowOfNeighbours_StaysInItsColumn) {
   constexpr uint32_t kDepth = 9;
   constexpr uint32_t kColumns = 130;
