@@ -54,6 +54,7 @@ struct Convolution {
   bool depthwise = false;
   bool nhwc = false;
   OperandDataType type = kFloat32;
+  uint32_t dilation = 1;  // Both ways; where not 1, the stride is.
 };
 
 OperatorCase Conv2d(Convolution c) {
@@ -62,10 +63,11 @@ OperatorCase Conv2d(Convolution c) {
             uint32_t per_group = c.depthwise ? 1 : c.input_channels;
             uint32_t output_size = c.size / c.stride;
             webnn::Conv2dOptions options;
-            uint32_t before = (c.window - 1) / 2;
+            uint32_t before = (c.window - 1) * c.dilation / 2;
             uint32_t after = c.stride == 1 ? before : c.window - c.stride - before;
             options.padding = {{before, after, before, after}};
             options.strides = {{c.stride, c.stride}};
+            options.dilations = {{c.dilation, c.dilation}};
             options.groups = c.depthwise ? c.input_channels : 1;
             options.bias = g.Constant(c.type, {c.output_channels});
             Shape input = {1, c.input_channels, c.size, c.size};
@@ -144,6 +146,9 @@ void AddMultiplyAdds(Cases& cases) {
   cases.push_back(Conv2d({"conv2d depthwise 3x3/2 96 at 112", 96, 96, 112, 3, 2, true}));
   cases.push_back(Conv2d({"conv2d depthwise 3x3/2 192 at 28", 192, 192, 28, 3, 2, true}));
   cases.push_back(Conv2d({"conv2d depthwise 3x3/2 576 at 14", 576, 576, 14, 3, 2, true}));
+  cases.push_back(Conv2d({"conv2d depthwise 7x7 96 at 56", 96, 96, 56, 7, 1, true}));
+  cases.push_back(Conv2d({"conv2d depthwise 3x3 dilated by 2, 128 at 56", 128, 128, 56, 3, 1, true,
+                          false, kFloat32, 2}));
   cases.push_back(Conv2d({"conv2d 1x1 24->144 at 56", 24, 144, 56, 1}));
   cases.push_back(Conv2d({"conv2d 1x1 320->1280 at 7", 320, 1280, 7, 1}));
   cases.push_back(Conv2d({"conv2d 3x3 64->64 at 56", 64, 64, 56, 3, 1, false, false, kFloat16}));
@@ -209,6 +214,7 @@ void AddBinary(Cases& cases) {
   cases.push_back(OfTwo("add 2 x 16 MiB", add));
   cases.push_back(OfTwo("add 16 MiB and a scalar", add, k16MiB, {}));
   cases.push_back(OfTwo("add 16 MiB and a row", add, k16MiB, {1024}));
+  cases.push_back(OfTwo("add [4096, 1023] and a row", add, {4096, 1023}, {1023}));
   cases.push_back(OfTwo("add 16 MiB and a column", add, k16MiB, {4096, 1}));
   cases.push_back(OfTwo("add [1, 64, 256, 256] and a channel", add, {1, 64, 256, 256}, {64, 1, 1}));
   cases.push_back(OfTwo("add 2 x 16 MiB float16", add, k16MiBOfHalves, k16MiBOfHalves, kFloat16));
@@ -405,6 +411,14 @@ void AddImages(Cases& cases) {
                           return g->MaxPool2d(x, options);
                         },
                         {1, 64, 256, 256}));
+  cases.push_back(OfOne("maxPool2d 5x5 [1, 64, 128, 128]",
+                        [](auto& g, auto& x) {
+                          webnn::Pool2dOptions options;
+                          options.window_dimensions = {{5, 5}};
+                          options.padding = {{2, 2, 2, 2}};
+                          return g->MaxPool2d(x, options);
+                        },
+                        {1, 64, 128, 128}));
   cases.push_back(OfOne("averagePool2d 3x3/2 [1, 64, 256, 256]",
                         [](auto& g, auto& x) {
                           webnn::Pool2dOptions options;
@@ -447,6 +461,10 @@ void AddQuantized(Cases& cases) {
   cases.push_back({"matmul 1 x [4096, 4096] float32, b constant", [](GraphSketch& g) {
                      g.Output(Must(g->Matmul(g.Input(kFloat32, {1, 4096}),
                                              g.Constant(kFloat32, {4096, 4096}))));
+                   }});
+  cases.push_back({"matmul [4096, 1024] x [1024, 1]", [](GraphSketch& g) {
+                     g.Output(Must(g->Matmul(g.Input(kFloat32, {4096, 1024}),
+                                             g.Constant(kFloat32, {1024, 1}))));
                    }});
 }
 
