@@ -134,7 +134,10 @@ Product Transposed(const Product& product) {
 }
 
 // Whether a is one row, and each row of b, as it lies in memory, one column of it.
-bool IsGemv(const Product& product, webidl::OperandDataType type) {
+bool IsGemv(const Product& product, webidl::OperandDataType type, bool wide) {
+  // Elements of a row that a subgroup of llvmpipe's loads at once: shorter ones leave lanes idle.
+  constexpr uint32_t kDepthMin = 64;
+  if (!wide && product.depth < kDepthMin) return false;
   // The kernel adds one vector, and has no activations.
   const bool has_one_addend = product.c == kNoValue || product.residual == kNoValue;
   return product.rows == 1 && !product.image && has_one_addend && !product.activation &&
@@ -215,7 +218,7 @@ Status AddProductCall(const Product& given, LoweringBuilder& builder) {
   LoadPattern a_loads = ChooseLoadOfA(product);
   LoadPattern b_loads = ChooseLoadOfB(product);
   webidl::OperandDataType type = builder.descriptor(product.result).data_type();
-  if (IsGemv(product, type)) {
+  if (IsGemv(product, type, builder.wide())) {
     AddGemvCall(MakeGemv(product), builder);
     return {};
   }
