@@ -36,6 +36,15 @@ struct Operands {
   uvec4 b;
 };
 
+#if TENSOR_READS == READS_TEXELS
+bool TakesRowsByWords() { return kRowsByWords != 0u && CanGoByWords(kResultType); }
+uint Access1() { return TakesRowsByWords() ? AccessOfRows(kRowsByWords, 0u) : kAccess1; }
+uint Access2() { return TakesRowsByWords() ? AccessOfRows(kRowsByWords, 1u) : kAccess2; }
+#else
+uint Access1() { return kAccess1; }
+uint Access2() { return kAccess2; }
+#endif
+
 // Element k of the operand whose first one for this quad is at `begin`.
 #define VALUE_OF(slot, access, prepared, begin, offset)                                \
   Decode((access) == kAccessQuads                                                      \
@@ -51,8 +60,8 @@ struct Values {
 Values ValuesOf(Operands operands, uint e, uint k) {
   uvec2 offsets = OffsetsInQuad(operands.places, e, kInRows != 0u, 1u, P(1)).xy;
   uint elements_left = P(0) - 1u - operands.places.first;  // Behind the first of the quad.
-  return Values(VALUE_OF(1, kAccess1, operands.a, operands.places.offsets.x, offsets.x),
-                VALUE_OF(2, kAccess2, operands.b, operands.places.offsets.y, offsets.y));
+  return Values(VALUE_OF(1, Access1(), operands.a, operands.places.offsets.x, offsets.x),
+                VALUE_OF(2, Access2(), operands.b, operands.places.offsets.y, offsets.y));
 }
 
 #if COMPUTE == COMPUTE_FLOAT
@@ -103,10 +112,8 @@ uvec2 PrepareTurn(uint word) { return OffsetsOfTurn(word, kOperandType).xy; }
 Operands PrepareWord(uvec2 offsets, uint i) {
   Operands operands;
   operands.places = QuadOffsets(0u, uvec4(0u));
-  const uint access_a = kRowsByWords != 0u ? AccessOfRows(kRowsByWords, 0u) : kAccess1;
-  const uint access_b = kRowsByWords != 0u ? AccessOfRows(kRowsByWords, 1u) : kAccess2;
-  operands.a = OPERAND_WORD(1, kOperandType, access_a, offsets.x, i);
-  operands.b = OPERAND_WORD(2, kOperandType, access_b, offsets.y, i);
+  operands.a = OPERAND_WORD(1, kOperandType, Access1(), offsets.x, i);
+  operands.b = OPERAND_WORD(2, kOperandType, Access2(), offsets.y, i);
   return operands;
 }
 
@@ -125,7 +132,7 @@ uint ComputeAny(Operands operands) {
 
 // Offsets that all share are not for those who are left alone with powers that are not ordinary.
 bool GoesByWords() {
-  if (kRowsByWords != 0u) return CanGoByWords(kResultType);
+  if (TakesRowsByWords()) return true;
   return CanGoByWords(kResultType) && BitsLog2(kOperandType) == BitsLog2(kResultType) &&
          kInRows == kTurnsInRows && CanOperandGoByWords(kAccess1) && CanOperandGoByWords(kAccess2) &&
          (kRank == 1u || !kIsPow);
@@ -137,8 +144,8 @@ void StoreByWords() {
     return;
   }
 #endif
-  if (kRowsByWords != 0u) {
-    const uint length = P4(2u * P(1) - 1u).x;
+  if (TakesRowsByWords()) {
+    const uint length = max(P4(2u * max(P(1), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
     STORE_ROWS_BY_WORDS(3, kResultType, P(0), length, uvec2, PrepareTurn, Operands, PrepareWord, ComputeElement)
     return;
   }

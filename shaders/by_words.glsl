@@ -122,6 +122,7 @@ uvec4 OffsetsOfTurn(uint word, uint type) {
   const uvec4 offsets = StridedOffsets(e, 1u, P(1));
   return uvec4(UNIFORM(offsets.x), UNIFORM(offsets.y), UNIFORM(offsets.z), UNIFORM(offsets.w));
 }
+
 // Where rows go by words one by one `rows_by_words` is not 0, and has a bit for each operand, from the second lowest
 // on, that has one element for all of a row; others have one for each of its words.
 uint AccessOfRows(uint rows_by_words, uint operand) {

@@ -13,7 +13,8 @@
 // take whole rows of units, parameter 0 counts those, and 1.w the units of one. Dimensions are those of
 // units, or of such rows, then (x: row, y: offset of the input, z: column, w: offset of the result). 14: not 0
 // where, on llvmpipe, workgroups take whole rows of 32-bit elements by words instead, whose windows step so far
-// across, 1 or 2; parameter 0 counts those; and 15 the taps of a row where they are few (else 0).
+// across, 1 or 2; parameter 0 and the dimensions are those of rows then, too, and 15 is the taps of a row where they
+// are few, else 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -221,7 +222,8 @@ void ComputeRows() {
 #if TENSOR_READS == READS_TEXELS && (COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT)
 #include "columns_by_words.glsl"
 
-bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
+// There a workgroup is one subgroup; nothing else has the dimensions for it.
+bool GoesByWords() { return kWordStep != 0u; }
 
 VALUE MapTap(uint word) {
   const VALUE tap = Decode(uvec2(word, 0u), kType);

@@ -10,7 +10,7 @@
 #include "subgroup.glsl"
 
 const uint kElementsOfWord = kType == kFloat16 ? 2u : 1u;
-const uint kSumsMax = 16u;  // As many vectors have registers.
+const uint kSumsMax = 16u;  // As many have registers.
 const uint kVectors = kSumsOfTile / kElementsOfWord;
 const uint kStepsOfTurn = 4u;
 

@@ -203,12 +203,13 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(BlocksSideBySide(convolution.width));
   }
   if (channels_last && block.steps_max > 1) call.specialization.push_back(by_channels);
-  const bool by_words = call.shader == ShaderId::kDepthwiseConv2d && !channels_last && is_float &&
-                        !builder.wide() && convolution.width.stride <= 2;
+  RowByWords row_by_words;
   if (call.shader == ShaderId::kDepthwiseConv2d) {
-    constexpr uint32_t kFewTaps = 16;
-    call.specialization.push_back(by_words ? convolution.width.stride : 0);
-    call.specialization.push_back(columns <= kFewTaps ? convolution.width.window : 0);
+    if (!channels_last && is_float && !builder.wide()) {
+      row_by_words = FindRowByWords(convolution.height, convolution.width);
+    }
+    call.specialization.push_back(row_by_words.step);
+    call.specialization.push_back(row_by_words.taps_unrolled);
   }
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
@@ -230,6 +231,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.invocations = block.goes_down ? bands * std::bit_ceil(fours) : units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
+  if (row_by_words.step != 0) {
+    const uint64_t lines = uint64_t{output.batch} * output.channel * output.row;
+    call.cost = std::max(call.cost, lines * row_by_words.lane_turns);
+  }
   if (block.has_lines && is_float) {
     call.cost_per_turn = 4;
     // Of narrow rows, and of few, turns do less than that.

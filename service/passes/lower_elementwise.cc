@@ -191,6 +191,12 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
   AppendAccess(dimensions, call, builder);
   if (takes_rows_by_words) {
     call.specialization.push_back(RowsByWords(dimensions, call, builder));
+    // Of 16 lanes at most, each turn of four vectors walks all dimensions.
+    const uint64_t length = dimensions.back().size;
+    const uint64_t lane_turns = (length / 4 + 16) * (1 + dimensions.size());
+    if (call.specialization.back() != 0) {
+      call.cost = std::max(call.cost, result.element_count() / length * lane_turns);
+    }
   }
   if (dimensions.size() > 1) call.cost_per_turn = 1;  // There may be loops over them.
   auto set_parameters = [&](uint32_t count, LoweredCall& part) {

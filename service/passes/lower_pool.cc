@@ -76,11 +76,6 @@ WindowsTogether FindWindowsTogether(webidl::OperandDataType type, const Axis& he
           by_rows};
 }
 
-// How far windows move across where rows go by words (columns_by_words.glsl), or 0.
-uint32_t WordStep(webidl::OperandDataType type, const Axis& width, bool wide) {
-  return !wide && PerQuad(type) == 4 && width.stride <= 2 ? width.stride : 0;
-}
-
 PoolOperation PoolOperationOf(OperatorKind kind) {
   if (kind == OperatorKind::kAveragePool2d) return PoolOperation::kAverage;
   return kind == OperatorKind::kL2Pool2d ? PoolOperation::kL2 : PoolOperation::kMax;
@@ -142,11 +137,13 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
     together = FindWindowsTogether(input.data_type(), height, width, builder.wide());
   }
   // Of windows that do not overlap quads hold what is needed, and no more.
-  uint32_t word_step = 0;
-  if (is_nchw && (together.step == 0 || width.window > width.stride)) {
-    word_step = WordStep(input.data_type(), width, builder.wide());
+  RowByWords row_by_words;
+  const bool can_go_by_words = is_nchw && !builder.wide() && PerQuad(input.data_type()) == 4;
+  if (can_go_by_words && (together.step == 0 || width.window > width.stride)) {
+    row_by_words = FindRowByWords(height, width);
   }
-  if (word_step != 0) together = {};
+  const bool by_words = row_by_words.step != 0;
+  if (by_words) together = {};
   Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
   Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
   StridedDimension batch{output.batch, {0, strides.batch, 0, result_strides.batch}};
@@ -155,7 +152,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   StridedDimension row{output.row, {1, 0, 0, result_strides.row}};
   StridedDimension unit{DivideRoundingUp<uint32_t>(output.column, together.columns),
                         {0, 0, together.columns, together.columns}};
-  const bool by_rows = together.by_rows != 0 || word_step != 0;
+  const bool by_rows = together.by_rows != 0 || by_words;
   auto dimensions = by_rows              ? Coalesce(std::array{batch, channel, row})
                     : together.step != 0 ? Coalesce(std::array{batch, channel, row, unit})
                     : is_nchw            ? Coalesce(std::array{batch, channel, pixel})
@@ -171,7 +168,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   call.specialization.insert(
       call.specialization.end(),
       {together.step, together.lead, together.all_inside, together.columns, together.all_whole,
-       together.by_rows, word_step, width.window <= kConstantTapsMax ? width.window : 0});
+       together.by_rows, row_by_words.step, row_by_words.taps_unrolled});
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {
       by_rows || together.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
@@ -188,6 +185,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
                                           : units;
   }
   call.cost = elements * std::max({loops, rows * columns, taps});
+  if (by_words) call.cost = std::max(call.cost, call.workgroups * row_by_words.lane_turns);
   builder.AddCall(std::move(call));
   return {};
 }

@@ -15,7 +15,7 @@ namespace {
 
 using shaders::ShaderId;
 
-// An invocation's share, ROWS and 4 * COLUMNS of shaders/table.txt, or what it takes by words.
+// An invocation's share: ROWS and 4 * COLUMNS of shaders/table.txt or, by words, its sums.
 struct Kernel {
   ShaderId shader;
   uint32_t rows;
@@ -37,8 +37,11 @@ std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
   return strides;
 }
 
-// Whether columns follow each other in b as in the result, and rows of both begin with a word.
+// Whether columns follow each other in b as in the result, and rows of both begin with a word; and
+// the kernel, which takes four steps a turn, does not loop too long.
 bool GoesByWords(const Product& product, webidl::OperandDataType type) {
+  constexpr uint32_t kStepsOfTurn = 4;  // Of row_by_words.glsl.
+  if (product.depth / kStepsOfTurn + kStepsOfTurn > kInvocationIterationsMax) return false;
   if (product.b_strides.column != 1 || product.result_strides.column != 1) return false;
   if (type != webidl::OperandDataType::kFloat16) return true;
   bool begins_with_word = StoresPairs(product, type) && product.b_strides.row % 2 == 0;

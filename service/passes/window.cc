@@ -54,4 +54,20 @@ uint64_t LoopsOver(uint64_t count) {
   return count < kLongLoopUnroll ? count : DivideRoundingUp<uint64_t>(count, kLongLoopUnroll);
 }
 
+RowByWords FindRowByWords(const Axis& height, const Axis& width) {
+  constexpr uint32_t kUnrolledMax = 16;
+  constexpr uint64_t kLanesMin = 4;
+  constexpr uint64_t kLanesMax = 16;
+  if (width.stride > 2) return {};
+  RowByWords row{.step = width.stride};
+  row.taps_unrolled = width.window <= kUnrolledMax ? width.window : 0;
+  const uint64_t loops_of_row = row.taps_unrolled != 0 ? 0 : width.window;
+  const uint64_t turns = 1 + TapsMax(height, /*transposed=*/false) * (1 + loops_of_row);
+  // Stretches of four vectors, and up to two of one.
+  const auto stretches = [&](uint64_t lanes) { return width.output / (4 * lanes) + 3; };
+  if (1 + stretches(kLanesMin) * turns > kInvocationIterationsMax) return {};
+  row.lane_turns = kLanesMax + (width.output / 4 + 3 * kLanesMax) * turns;
+  return row;
+}
+
 }  // namespace webnnd::service

@@ -49,6 +49,16 @@ uint64_t TapsMax(const Axis& axis, bool transposed);
 // Iterations over `count` things by a plain loop where they are few, else by LONG_LOOP.
 uint64_t LoopsOver(uint64_t count);
 
+// How kernels that slide windows over rows by words do so (shaders/columns_by_words.glsl).
+struct RowByWords {
+  uint32_t step = 0;           // Of windows, 1 or 2; 0: they do not, by words.
+  uint32_t taps_unrolled = 0;  // All of a row, or 0.
+  uint64_t lane_turns = 0;     // Iterations for a row of the result, by all lanes together at most.
+};
+// For a device that is not wide, and elements of 32 bits; none where rows are too long for a
+// kernel.
+RowByWords FindRowByWords(const Axis& height, const Axis& width);
+
 }  // namespace webnnd::service
 
 #endif  // WEBNND_SERVICE_PASSES_WINDOW_H_

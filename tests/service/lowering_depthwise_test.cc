@@ -65,6 +65,15 @@ TEST(LowerDepthwise, RowsByWords_MatchReference) {
   }
 }
 
+// Where one row, or rows of which none has the lanes of a subgroup, take more turns than a kernel
+// may.
+TEST(LowerDepthwise, RowsOfManyTurns_MatchReference) {
+  Conv2dAttributes attributes{.groups = 2};
+  ExpectConvolves(attributes, kFloat, {1, 2, 1, 160000}, {2, 1, 1, 31}, true, 1);
+  attributes.groups = 256;
+  ExpectConvolves(attributes, kFloat, {1, 256, 512, 1}, {256, 1, 1, 1}, false, 2);
+}
+
 // Windows of 3 and 5 that move alike both ways, anywhere in lines of any length.
 TEST(LowerDepthwise, ByBlocks_MatchReference) {
   std::mt19937 random(11);

@@ -327,6 +327,12 @@ TEST(LowerMatmul, RowsOfNeighbours_MatchReference) {
   }
 }
 
+// More steps than a kernel by words loops over.
+TEST(LowerMatmul, OneRowOfHugeDepth_MatchesReference) {
+  if (!IsThorough()) GTEST_SKIP() << "takes seconds";
+  ExpectMatmul(kFloat, {1, 300000}, {300000, 64});
+}
+
 // Computed as a row of what is transposed.
 TEST(LowerGemm, OneColumn_MatchesReference) {
   Sample sample(3);

@@ -137,6 +137,17 @@ TEST(LowerPool2d, RowsByWords_MatchReference) {
   }
 }
 
+// Where one row, or rows of which none has the lanes of a subgroup, take more turns than a kernel
+// may.
+TEST(LowerPool2d, RowsOfManyTurns_MatchReference) {
+  Pool2dAttributes attributes{.window_dimensions = List{1, 25}};
+  ExpectPools(OperatorKind::kAveragePool2d, attributes, kFloat, {1, 1, 1, 160000}, 1);
+  attributes.window_dimensions = List{1, 32};
+  ExpectPools(OperatorKind::kMaxPool2d, attributes, kFloat, {1, 128, 64, 32}, 2);
+  attributes = {.window_dimensions = List{2, 1}, .strides = List{2, 1}};
+  ExpectPools(OperatorKind::kMaxPool2d, attributes, kFloat, {1, 1024, 256, 1}, 3);
+}
+
 TEST(LowerPool2d, ManyTaps_MatchReference) {
   Sample sample(4);
   for (OperatorKind kind : kPools) {
