@@ -18,6 +18,7 @@
     for (; first < (length); first += kSubgroupSize) COMPUTE(1u)                                  \
   }
 
+// The taps of a row, inside or not; a loop where they are many.
 #define FOR_EACH_TAP(kx)                                                                          \
   const uint taps_of_row_ = kTapsOfRow != 0u ? kTapsOfRow : P4(kWidth).y;                         \
   [[unroll]] for (uint kx = 0u; kx < taps_of_row_; ++kx)
