@@ -57,6 +57,13 @@ struct GraphConstant {
   uint32_t tiled_loads = 0;
 };
 
+// What lowering knows of a device.
+struct DeviceTraits {
+  // It runs tens of thousands of invocations at once: it needs as many to be busy, and they need
+  // not be the same work for each.
+  bool wide = false;
+};
+
 struct Graph {
   struct Input {
     std::string name;
@@ -72,9 +79,7 @@ struct Graph {
   std::vector<GraphConstant> constants;
   std::vector<Input> inputs;  // In the order of the tensors of a dispatch.
   std::vector<Output> outputs;
-  // For a device that runs tens of thousands of invocations at once: it needs as many to be busy,
-  // and they need not be the same work for each.
-  bool wide = false;
+  DeviceTraits device;  // Of the one that it is for.
   // What lowering adds has room to grow in.
   bool reserves = false;
   webidl::DimensionNames names;  // Of dynamic dimensions, all of them known from inputs.

@@ -14,7 +14,7 @@ namespace webnnd::service {
 class ConstantTransposes {
  public:
   // The new constants become `graph`'s.
-  explicit ConstantTransposes(Graph& graph) : graph_(graph) { drawn_.wide = graph.wide; }
+  explicit ConstantTransposes(Graph& graph) : graph_(graph) { drawn_.device = graph.device; }
 
   // The constant that comes of `source`, read as `shape`, by `permutation` as transpose has it; it
   // is called `result`, which has as many bytes. Its buffer is known after Evaluate.

@@ -105,7 +105,7 @@ class Folder {
   // The folded operators, with their constants and with the computed roots as outputs.
   Graph DrawFoldedGraph() {
     Graph folding;
-    folding.wide = graph_.wide;
+    folding.device = graph_.device;
     std::map<ValueId, ValueId> drawn;
     auto draw = [&](ValueId value, Value::Kind kind, uint32_t index) {
       drawn[value] = static_cast<ValueId>(folding.values.size());

@@ -26,7 +26,7 @@ class Instance {
     graph_.outputs = source_.outputs;
     graph_.values.reserve(source_.values.size());
     graph_.reserves = true;
-    graph_.wide = source_.wide;
+    graph_.device = source_.device;
     const webidl::Assignment planned = PlannedSizes();
     for (const Value& value : source_.values) {
       const uint64_t reserved =

@@ -51,7 +51,7 @@ struct Network {
   uint32_t layout = 0;
   std::vector<uint32_t> activations;
   OperandDataType type{};
-  bool wide = false;  // Graph::wide
+  bool wide = false;  // DeviceTraits::wide
 
   uint32_t rows() const { return gates * hidden; }
   uint64_t state_elements() const { return uint64_t{directions} * batch * hidden; }

@@ -48,7 +48,7 @@ class LoweringBuilder {
   // GraphConstant::tiled_loads of a constant; 0 of any other value.
   uint32_t tiled_loads(ValueId value) const { return TiledLoads(graph_, value); }
   const Graph& graph() const { return graph_; }
-  bool wide() const { return graph_.wide; }
+  bool wide() const { return graph_.device.wide; }
   // Found when they are first asked for: many a builder lowers nothing.
   const TransposedViews& views() {
     if (!views_) views_.emplace(graph_);

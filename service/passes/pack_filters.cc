@@ -21,7 +21,7 @@ bool IsConvolution(const Node& node) {
 
 class Packer {
  public:
-  explicit Packer(Graph& graph) : graph_(graph) { packing_.wide = graph.wide; }
+  explicit Packer(Graph& graph) : graph_(graph) { packing_.device = graph.device; }
 
   Status Run(ConstantEvaluator& evaluator) {
     for (Node& node : graph_.nodes) {
@@ -29,7 +29,7 @@ class Packer {
       if (graph_.values[node.operands[1]].kind != Value::Kind::kConstant) continue;
       ASSIGN_OR_RETURN(std::optional<FilterProduct> found,
                        FindFilterProduct(node, LoweringBuilder(graph_)));
-      if (!found || !CanTakePanels(found->product, found->filter, graph_.wide)) continue;
+      if (!found || !CanTakePanels(found->product, found->filter, graph_.device.wide)) continue;
       const uint64_t bytes = PanelBytes(found->product, found->filter);
       if (bytes > kPackedFilterBytesMax - bytes_) continue;
       bytes_ += bytes;

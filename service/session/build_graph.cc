@@ -116,10 +116,10 @@ std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds, bool wide) 
 // Sizes at which a dynamic graph is tried: all of the above with all others, where that is few
 // enough; the least of all come first.
 std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
-  const size_t trials_max = graph.wide ? 81 : 36;  // Of two dimensions, all.
+  const size_t trials_max = graph.device.wide ? 81 : 36;  // Of two dimensions, all.
   std::vector<webidl::Assignment> trials(1);
   for (const auto& [name, bounds] : graph.names.symbols()) {
-    const std::vector<uint32_t> sizes = TrialSizesOf(bounds, graph.wide);
+    const std::vector<uint32_t> sizes = TrialSizesOf(bounds, graph.device.wide);
     std::vector<webidl::Assignment> extended;
     for (uint32_t size : sizes) {
       for (webidl::Assignment trial : trials) {
@@ -166,7 +166,7 @@ Status Build(BuildRequest& request) {
   for (GraphConstant& constant : checked.constants) {
     constant.bytes = constants.at(constant.buffer).values;
   }
-  checked.wide = request.device->wide();
+  checked.device.wide = request.device->wide();
   validating.Add("operators", checked.nodes.size());
   validating.End();
   for (const Graph::Input& input : checked.inputs) {

@@ -23,7 +23,7 @@ struct DeviceProfile {
   // checks each word, and texel fetches fast (39 ns and 5 for 8 quads); GPUs have it the other way
   // round.
   shaders::Variant variant = shaders::Variant::kStorageReads;
-  // Tens of thousands of invocations run at once, and fewer leave it idle (Graph::wide).
+  // Tens of thousands of invocations run at once, and fewer leave it idle (DeviceTraits::wide).
   bool wide = false;
   uint32_t local_size = 0;  // Specialisation constant 0 of every shader.
   // Invocations of every subgroup, where no kernel has others; else 0. A specialisation constant of

@@ -84,7 +84,7 @@ class Device {
   ~Device();
 
   const AdapterInfo& adapter() const;
-  // Whether graphs for it are Graph::wide.
+  // Whether DeviceTraits::wide is true of it.
   bool wide() const;
   // The largest tensor. A kernel may be able to bind less of it (limits::kBindingBytesMax).
   uint64_t max_tensor_bytes() const;

@@ -98,7 +98,7 @@ TEST(LowerWidened, SpecialValues_StayWhatTheyAre) {
 bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataType type,
                   uint32_t rows, bool wide = false) {
   Graph graph;
-  graph.wide = wide;
+  graph.device.wide = wide;
   for (const Shape& shape : {Shape{rows, 1024}, Shape{1, 1}}) {
     auto descriptor = webidl::OperandDescriptor::Create(type, shape);
     CHECK(descriptor.ok());

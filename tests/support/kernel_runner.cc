@@ -169,7 +169,7 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
   }
   std::vector<std::vector<std::byte>> input_bytes;
   for (const HostTensor& input : inputs) input_bytes.push_back(input.bytes);
-  graph.wide = TestDevice()->wide();
+  graph.device.wide = TestDevice()->wide();
   ASSIGN_OR_RETURN(CompiledGraph compiled,
                    CompileGraph(std::move(graph), {}, {.guard_bytes = kGuardBytes}));
   ASSIGN_OR_RETURN(auto outputs,
