@@ -4,9 +4,10 @@
 
 // STORE_WORD of what nobody loads before the kernel ends, where neighbours store whole lines of a cache whose
 // rows lie far apart: caches then need not read the lines first. Who reads them next finds them in memory, so
-// that it pays where caches would not keep them, and not for what lies as it is read (element-wise operators
-// and what reads them take up to 1.5 times as long together). On llvmpipe processors have an instruction for
-// it, by which LLVM is told to store what has this mark (base/drivers_llvm/lane_stores.h); for others it is 0.
+// that it pays where caches would not keep them, on some processors more often than on others
+// (base/streamed_stores.h), and not for what lies as it is read (element-wise operators and what reads them
+// take up to 1.5 times as long together). On llvmpipe processors have an instruction for it, by which LLVM is
+// told to store what has this mark (base/drivers_llvm/lane_stores.h); for others it is 0.
 const uint kStreamed = 0x57ea3ed1u;
 #define STREAM_WORD(slot, index, value) STORE_WORD(slot, index, (value) | (UNKNOWN_ZERO & kStreamed))
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/streamed_stores.h"
 #include "service/graph/macro.h"
 #include "webidl/generated/types.h"
 #include "webidl/operand_descriptor.h"
@@ -62,6 +63,7 @@ struct DeviceTraits {
   // It runs tens of thousands of invocations at once: it needs as many to be busy, and they need
   // not be the same work for each.
   bool wide = false;
+  StreamedStores streamed_stores;
 };
 
 struct Graph {

@@ -38,6 +38,8 @@ DeviceProfile MakeProfile(const VkPhysicalDeviceProperties& properties, uint32_t
   DeviceProfile profile;
   const bool cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (features.cores) {
+    constexpr uint32_t kWordsOfLine = 16;
+    if (subgroup_size == kWordsOfLine) profile.streamed_stores = FindStreamedStores();
     profile.variant = shaders::Variant::kTexelReads;
     profile.local_size = subgroup_size;  // Else lanes would idle.
     profile.workgroups_max =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/streamed_stores.h"
 #include "service/vulkan/device.h"
 #include "service/vulkan/features.h"
 #include "service/vulkan/float_controls.h"
@@ -25,6 +26,8 @@ struct DeviceProfile {
   shaders::Variant variant = shaders::Variant::kStorageReads;
   // Tens of thousands of invocations run at once, and fewer leave it idle (DeviceTraits::wide).
   bool wide = false;
+  // Of the processor, where it runs kernels and vectors of words are lines of its caches.
+  StreamedStores streamed_stores;
   uint32_t local_size = 0;  // Specialisation constant 0 of every shader.
   // Invocations of every subgroup, where no kernel has others; else 0. A specialisation constant of
   // every shader, because llvmpipe does not know early enough that its own is one.

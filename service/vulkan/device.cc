@@ -46,6 +46,8 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
 
 bool Device::wide() const { return impl_->profile().wide; }
 
+const StreamedStores& Device::streamed_stores() const { return impl_->profile().streamed_stores; }
+
 const AdapterInfo& Device::adapter() const { return impl_->logical().adapter().info; }
 
 uint64_t Device::max_tensor_bytes() const { return limits::kTensorBytesMax; }

@@ -19,6 +19,7 @@
 #include "base/compiled_kernel.h"
 #include "base/limits.h"
 #include "base/result.h"
+#include "base/streamed_stores.h"
 #include "service/plan/plan.h"
 
 namespace webnnd::service {
@@ -86,6 +87,8 @@ class Device {
   const AdapterInfo& adapter() const;
   // Whether DeviceTraits::wide is true of it.
   bool wide() const;
+  // DeviceTraits::streamed_stores of them.
+  const StreamedStores& streamed_stores() const;
   // The largest tensor. A kernel may be able to bind less of it (limits::kBindingBytesMax).
   uint64_t max_tensor_bytes() const;
   // Runs one pipeline to the end, so that the driver has loaded all that it needs (before seccomp).

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "service/passes/lowering.h"
 #include "tests/support/kernel_runner.h"
 #include "webidl/operator_table.h"
 
@@ -152,7 +153,7 @@ TEST(GatherElements, EveryAxis_MatchesReference) {
 
 // Along the axis before the last one, of which `along` indices are taken.
 void ExpectGathersElements(OperandDataType type, OperandDataType index_type, const Shape& shape,
-                           uint32_t along) {
+                           uint32_t along, const StreamedStores& streamed_stores = {}) {
   const auto axis = static_cast<uint32_t>(shape.size() - 2);
   const uint32_t size = shape[axis];
   const uint32_t inner = shape[axis + 1];
@@ -160,8 +161,8 @@ void ExpectGathersElements(OperandDataType type, OperandDataType index_type, con
   index_shape[axis] = along;
   const HostTensor input = Pattern(type, shape);
   const HostTensor indices = Indices(index_type, index_shape, size, /*wild=*/true);
-  const HostTensor result =
-      RunOne(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{axis});
+  const HostTensor result = RunOne(OperatorKind::kGatherElements, {input, indices},
+                                   webidl::GatherAttributes{axis}, streamed_stores);
   const Values from = input.Values();
   const Values at = indices.Values();
   Values expected;
@@ -191,6 +192,39 @@ TEST(GatherElements, OftenFromALargeInput_MatchesReference) {
   ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {520, 256}, 140);
   ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt32, {518, 2048}, 131);
   ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt64, {517, 2048}, 133);
+}
+
+// So many that the result is streamed where processors gain by it.
+TEST(GatherElements, ManyFromALargeInput_MatchReference) {
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {520, 256}, 8201,
+                        {.gathered = true});
+}
+
+// What caches keep goes through them.
+TEST(GatherElements, ManyFromALargeInput_AreStreamed) {
+  for (const auto& [along, gathered, is_streamed] :
+       {std::tuple(8192u, true, 1u), std::tuple(8191u, true, 0u), std::tuple(8192u, false, 0u)}) {
+    Graph graph;
+    graph.device.streamed_stores.gathered = gathered;
+    const std::pair<OperandDataType, Shape> operands[] = {{OperandDataType::kInt64, {520, 256}},
+                                                          {OperandDataType::kInt32, {along, 256}},
+                                                          {OperandDataType::kInt64, {along, 256}}};
+    for (const auto& [type, shape] : operands) {
+      auto descriptor = webidl::OperandDescriptor::Create(type, shape);
+      ASSERT_TRUE(descriptor.ok());
+      graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
+    }
+    Node node;
+    node.kind = OperatorKind::kGatherElements;
+    node.attributes = webidl::GatherAttributes{0};
+    node.operands = {0, 1};
+    node.results = {2};
+    LoweringBuilder builder(graph);
+    ASSERT_TRUE(GetLowering(node.kind)(node, builder).ok());
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kGatherStrips);
+    EXPECT_EQ(builder.calls()[0].specialization.at(2), is_streamed) << along << " " << gathered;
+  }
 }
 
 void ExpectGathersNd(OperandDataType type, const Shape& shape, uint32_t rows,

@@ -204,18 +204,34 @@ TEST(RegionCopy, HalvesOfWords_MoveByBlocksOfEight) {
   }
 }
 
-// What caches keep goes through them, and so do words.
-TEST(RegionCopy, ManyHalvesInSquares_AreStreamed) {
-  for (const auto& [type, rows, is_streamed] : {std::tuple(OperandDataType::kFloat16, 1024u, 1u),
-                                                std::tuple(OperandDataType::kFloat16, 992u, 0u),
-                                                std::tuple(OperandDataType::kFloat32, 1024u, 0u)}) {
+struct ManyInSquares {
+  OperandDataType type;
+  uint32_t rows, columns;  // Of the source.
+  bool streams_words;      // Whether the processor does.
+  uint32_t is_streamed;
+};
+
+// What caches keep goes through them, and so do words, but where processors gain by it: not if the
+// result's rows lie further apart than the source's.
+TEST(RegionCopy, ManyInSquares_AreStreamed) {
+  constexpr auto kHalf = OperandDataType::kFloat16;
+  constexpr auto kWord = OperandDataType::kFloat32;
+  for (const ManyInSquares& test :
+       {ManyInSquares{kHalf, 1024, 4096, false, 1}, ManyInSquares{kHalf, 992, 4096, false, 0},
+        ManyInSquares{kHalf, 4096, 1024, true, 1}, ManyInSquares{kWord, 1024, 4096, false, 0},
+        ManyInSquares{kWord, 1024, 2048, true, 1}, ManyInSquares{kWord, 1024, 2032, true, 0},
+        ManyInSquares{kWord, 2048, 2048, true, 1}, ManyInSquares{kWord, 2048, 1024, true, 0}}) {
     Graph graph;
-    LoweringBuilder builder = LowerCopy(
-        graph, type, 4096 * rows, 4096 * rows,
-        {.dimensions = {{.size = 4096, .strides = {1}}, {.size = rows, .strides = {4096}}}});
+    graph.device.streamed_stores.transposed_words = test.streams_words;
+    const uint32_t count = test.rows * test.columns;
+    LoweringBuilder builder =
+        LowerCopy(graph, test.type, count, count,
+                  {.dimensions = {{.size = test.columns, .strides = {1}},
+                                  {.size = test.rows, .strides = {test.columns}}}});
     ASSERT_EQ(builder.calls().size(), 1u);
     EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kTranspose);
-    EXPECT_EQ(builder.calls()[0].specialization.at(3), is_streamed) << rows;
+    EXPECT_EQ(builder.calls()[0].specialization.at(3), test.is_streamed)
+        << test.rows << " " << test.columns;
   }
 }
 
@@ -286,20 +302,28 @@ TEST(Transpose, AnyPermutation_MovesElements) {
   }
 }
 
-// So many that their squares are streamed.
-TEST(Transpose, OfManyHalves_MovesElements) {
-  constexpr uint32_t kRows = 1056;
-  constexpr uint32_t kColumns = 4096;
-  HostTensor operand = HostTensor::Create(OperandDataType::kFloat16, {kRows, kColumns}, {0});
+// With those in the order in which processors that stream words, too, take them, or not.
+template <class Element>
+void ExpectTransposes(OperandDataType type, uint32_t rows, uint32_t columns, bool streams_words) {
+  HostTensor operand = HostTensor::Create(type, {rows, columns}, {0});
   std::mt19937 random(1);
   for (std::byte& byte : operand.bytes) byte = static_cast<std::byte>(random());
   const HostTensor result = RunOne(OperatorKind::kTranspose, {operand},
-                                   webidl::TransposeAttributes{std::vector<uint32_t>{1, 0}});
-  const auto* from = reinterpret_cast<const uint16_t*>(operand.bytes.data());
-  const auto* to = reinterpret_cast<const uint16_t*>(result.bytes.data());
-  for (uint32_t i = 0; i < kRows * kColumns; ++i) {
-    ASSERT_EQ(to[i % kColumns * kRows + i / kColumns], from[i]) << "at " << i;
+                                   webidl::TransposeAttributes{std::vector<uint32_t>{1, 0}},
+                                   {.transposed_words = streams_words});
+  const auto* from = reinterpret_cast<const Element*>(operand.bytes.data());
+  const auto* to = reinterpret_cast<const Element*>(result.bytes.data());
+  for (uint32_t i = 0; i < rows * columns; ++i) {
+    ASSERT_EQ(to[i % columns * rows + i / columns], from[i]) << "at " << i;
   }
+}
+
+// So many that their squares are streamed.
+TEST(Transpose, OfMuch_MovesElements) {
+  for (const bool streams_words : {false, true}) {
+    ExpectTransposes<uint16_t>(OperandDataType::kFloat16, 1056, 4096, streams_words);
+  }
+  ExpectTransposes<uint32_t>(OperandDataType::kInt32, 1040, 2064, /*streams_words=*/true);
 }
 
 TEST(Slice, StartsSizesAndStrides_SelectElements) {

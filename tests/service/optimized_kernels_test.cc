@@ -27,11 +27,12 @@ bool IsOptimizedHere() {
 // What is logged where an operator is computed for the first time, without a cache
 // (CMakeLists.txt).
 std::string LogOf(OperatorKind kind, const std::vector<std::optional<HostTensor>>& operands,
-                  const webidl::OperatorAttributes& attributes = webidl::NoAttributes{}) {
+                  const webidl::OperatorAttributes& attributes = webidl::NoAttributes{},
+                  const StreamedStores& streamed_stores = {}) {
   setenv("WEBNND_LOG", "debug", 1);
   InitLog("test");
   testing::internal::CaptureStderr();
-  RunOne(kind, operands, attributes);
+  RunOne(kind, operands, attributes, streamed_stores);
   std::string log = testing::internal::GetCapturedStderr();
   unsetenv("WEBNND_LOG");
   InitLog("test");
@@ -75,6 +76,15 @@ TEST(OptimizedKernels, MarksOfShaders_AreFound) {
   EXPECT_THAT(log, testing::ContainsRegex(streamed));
   const HostTensor halves = Ones(webidl::OperandDataType::kFloat16, {1024, 4096});
   EXPECT_THAT(LogOf(OperatorKind::kTranspose, {halves}, webidl::TransposeAttributes{{{1, 0}}}),
+              testing::ContainsRegex(streamed));
+  const HostTensor words = Ones(kFloat, {1024, 2048});
+  EXPECT_THAT(LogOf(OperatorKind::kTranspose, {words}, webidl::TransposeAttributes{{{1, 0}}},
+                    {.transposed_words = true}),
+              testing::ContainsRegex(streamed));
+  const HostTensor wide_input = Ones(kFloat, {1088, 512});
+  const HostTensor many = Ones(webidl::OperandDataType::kInt32, {8192, 512});
+  EXPECT_THAT(LogOf(OperatorKind::kGatherElements, {wide_input, many}, webidl::GatherAttributes{0},
+                    {.gathered = true}),
               testing::ContainsRegex(streamed));
 }
 

@@ -88,6 +88,9 @@ TEST(Variant, CoresDisabled_GivesTheProfileOfGpus) {
   ASSERT_TRUE(with.ok());
   const bool llvmpipe = (*with)->adapter().name.find("llvmpipe") != std::string::npos;
   EXPECT_EQ((*with)->wide(), !llvmpipe);
+  EXPECT_EQ((*without)->streamed_stores(), StreamedStores());
+  const bool stores_lines = llvmpipe && (*with)->impl().profile().subgroup_size == 16;
+  EXPECT_EQ((*with)->streamed_stores(), stores_lines ? FindStreamedStores() : StreamedStores());
   EXPECT_EQ((*with)->impl().profile().variant,
             llvmpipe ? shaders::Variant::kTexelReads : shaders::Variant::kStorageReads);
 }

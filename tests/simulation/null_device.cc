@@ -223,6 +223,11 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
 
 bool Device::wide() const { return false; }
 
+const StreamedStores& Device::streamed_stores() const {
+  static const StreamedStores kNone;
+  return kNone;
+}
+
 const AdapterInfo& Device::adapter() const { return impl_->info; }
 uint64_t Device::max_tensor_bytes() const { return limits::kBindingBytesMax; }
 Status Device::WarmUp() { return {}; }

@@ -170,6 +170,10 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
   std::vector<std::vector<std::byte>> input_bytes;
   for (const HostTensor& input : inputs) input_bytes.push_back(input.bytes);
   graph.device.wide = TestDevice()->wide();
+  StreamedStores& streamed = graph.device.streamed_stores;
+  streamed.gathered = streamed.gathered || TestDevice()->streamed_stores().gathered;
+  streamed.transposed_words =
+      streamed.transposed_words || TestDevice()->streamed_stores().transposed_words;
   ASSIGN_OR_RETURN(CompiledGraph compiled,
                    CompileGraph(std::move(graph), {}, {.guard_bytes = kGuardBytes}));
   ASSIGN_OR_RETURN(auto outputs,
@@ -185,8 +189,10 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
 
 Result<std::vector<HostTensor>> RunNode(webidl::OperatorKind kind,
                                         const std::vector<std::optional<HostTensor>>& operands,
-                                        webidl::OperatorAttributes attributes) {
+                                        webidl::OperatorAttributes attributes,
+                                        const StreamedStores& streamed_stores) {
   Graph graph;
+  graph.device.streamed_stores = streamed_stores;
   Node node{.kind = kind, .attributes = std::move(attributes)};
   std::vector<const OperandDescriptor*> descriptors;
   std::vector<HostTensor> inputs;
@@ -216,8 +222,8 @@ Result<std::vector<HostTensor>> RunNode(webidl::OperatorKind kind,
 }
 
 HostTensor RunOne(webidl::OperatorKind kind, const std::vector<std::optional<HostTensor>>& operands,
-                  webidl::OperatorAttributes attributes) {
-  auto results = RunNode(kind, operands, std::move(attributes));
+                  webidl::OperatorAttributes attributes, const StreamedStores& streamed_stores) {
+  auto results = RunNode(kind, operands, std::move(attributes), streamed_stores);
   if (!results.ok()) std::fprintf(stderr, "%s\n", results.error().ToString().c_str());
   CHECK(results.ok() && results->size() == 1);
   return std::move(results->front());

@@ -51,7 +51,8 @@ inline bool TestsFormsOfGpus() { return IsThorough() || TestDevice()->wide(); }
 #define SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED() \
   if (!TestsFormsOfGpus()) GTEST_SKIP() << "llvmpipe has one form for these shapes"
 
-// Runs a graph whose inputs are `inputs`, in order; the outputs in order. Fails where a kernel
+// Runs a graph whose inputs are `inputs`, in order; the outputs in order. Results are stored past
+// the caches where the graph says so or the device would. Fails where a kernel
 // reads or writes outside of its tensors (guarded_run.h), and when the validation layers have
 // complained.
 Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTensor>& inputs);
@@ -59,10 +60,12 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
 // Runs one operator; absent optional operands are nullopt. Fails where inference refuses.
 Result<std::vector<HostTensor>> RunNode(webidl::OperatorKind kind,
                                         const std::vector<std::optional<HostTensor>>& operands,
-                                        webidl::OperatorAttributes attributes);
+                                        webidl::OperatorAttributes attributes,
+                                        const StreamedStores& streamed_stores = {});
 // The same for operators with one result; CHECKs success.
 HostTensor RunOne(webidl::OperatorKind kind, const std::vector<std::optional<HostTensor>>& operands,
-                  webidl::OperatorAttributes attributes = webidl::NoAttributes{});
+                  webidl::OperatorAttributes attributes = webidl::NoAttributes{},
+                  const StreamedStores& streamed_stores = {});
 
 }  // namespace webnnd::service
 
