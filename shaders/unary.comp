@@ -63,6 +63,9 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   VALUE x = Decode(raw, kOperandType);
   if (IsUnaryPredicate(kOperation)) return uvec2(TestUnary(kOperation, x) ? 1u : 0u, 0u);
 #if COMPUTE == COMPUTE_FLOAT
+  if (kOperation == kUnaryGelu && kOperandType == kFloat16 && kResultType == kFloat16) {
+    return Encode(GeluOfHalf(x), kResultType);
+  }
   if (IsPeriodic(kOperation)) {
     return Encode(ApplyPeriodic(kOperation, Angle(x, operands.quadrants[k & 3u])), kResultType);
   }

@@ -247,5 +247,27 @@ TEST(Unary, Gelu_KeepsItsAccuracy) {
   ExpectGelu(-1.5L, 0.0005L);   // Towards the public suite's values, and to either side of that.
 }
 
+// Of every float16: the one nearest to the true value, or to what is up to 3 ULP of float32 from
+// it.
+TEST(Unary, GeluOfHalves_IsTheNearest) {
+  constexpr uint32_t kAll = 1 << 16;
+  HostTensor x = HostTensor::Create(OperandDataType::kFloat16, {kAll}, {0});
+  auto* bits = reinterpret_cast<uint16_t*>(x.bytes.data());
+  for (uint32_t i = 0; i < kAll; ++i) bits[i] = static_cast<uint16_t>(i);
+  const Values values = x.Values();
+  const Values results = RunOne(OperatorKind::kGelu, {x}).Values();
+  for (uint32_t i = 0; i < kAll; ++i) {
+    const long double expected = Gelu(values[i]);
+    if (!std::isfinite(expected)) {
+      ASSERT_TRUE(std::isnan(expected) ? std::isnan(results[i]) : results[i] == expected)
+          << values[i];
+      continue;
+    }
+    const long double off = 3 * std::ldexp(std::fabs(expected), -23);
+    ASSERT_GE(results[i], RoundTo(OperandDataType::kFloat16, expected - off)) << values[i];
+    ASSERT_LE(results[i], RoundTo(OperandDataType::kFloat16, expected + off)) << values[i];
+  }
+}
+
 }  // namespace
 }  // namespace webnnd::service::elementwise_test
