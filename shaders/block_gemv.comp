@@ -347,10 +347,10 @@ void ComputeRows(uint matrix, uint row_of_x, uint first_row) {
   StoreRows(matrix, row_of_x, first_row, ScaleOf(rows), rows);
 }
 
-uint RowsOfTile() { return kRowsEach * gl_WorkGroupSize.x; }
-
+// Of all rows of w, in whole eights of invocations, which a workgroup may be half of.
 uint CountTiles(uint matrix) {
-  return (P(4u * matrix + 4u) + RowsOfTile() - 1u) / RowsOfTile() * P(2);
+  const uint eights = (P(4u * matrix + 4u) + 8u * kRowsEach - 1u) / (8u * kRowsEach);
+  return (8u * eights + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x * P(2);
 }
 
 // The tiles of one matrix among those of this workgroup; `tiles_before` are those of others.
@@ -362,8 +362,8 @@ void ComputeMatrix(uint matrix, uint tiles_before, uvec2 tiles) {
     uint tile_of_rows = tile / P(2);
     uint row_of_x = tile - tile_of_rows * P(2);
     // Eights of invocations compute rows of which every eighth is one invocation's.
-    const uint eight = tile_of_rows * gl_WorkGroupSize.x + (gl_LocalInvocationID.x & ~7u);
-    ComputeRows(matrix, row_of_x, eight * kRowsEach + (gl_LocalInvocationID.x & 7u));
+    const uint invocation = tile_of_rows * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    ComputeRows(matrix, row_of_x, (invocation & ~7u) * kRowsEach + (invocation & 7u));
   }
 }
 
