@@ -16,15 +16,20 @@ const uint kVectors = kSubgroupSize == 16u ? 2u : 1u;
 const uint kVectorsMax = 2u;
 const uint kStepsOfBlock = 128u;
 const uint kColumnsOfPanel = 32u;  // Of b.
+const uint kColumnsAtOnce = kVectors * kSubgroupSize;
 
 // Whether what the module is specialised to goes so. One condition after the other: glslang puts what
 // joins constants by && where it is not defined yet.
+#ifdef BLOCKS
+bool GoesByColumns() { return true; }
+#else
 bool GoesByColumns() {
   if (kSubgroupSize != 16u && kSubgroupSize != 8u) return false;
   if (kStores == STORES_BLOCKS) return false;
   if (kType != kFloat32) return false;
   return kLoadsB == LOADS_PANELS || kLoadsB == LOADS_FOUR_ACROSS;
 }
+#endif
 
 struct GroupSums {
   float of[kRowsOfGroup][kVectorsMax];
@@ -38,13 +43,21 @@ GroupSums ZeroGroupSums() {
   return sums;
 }
 
+#ifdef BLOCKS
+#define LOAD_WORD_OF_B(i) RELOAD_WORD(8, i)
+uint StrideOfB() { return kColumnsAtOnce; }
+#else
+#define LOAD_WORD_OF_B(i) LOAD_WORD(2, i)
+uint StrideOfB() { return kLoadsB == LOADS_PANELS ? kColumnsOfPanel : UNIFORM(P(6)); }
+#endif
+
 // `count` steps, which are few; `a` and `b` are where those of the first one begin.
 void AddFewSteps(uint a, uint b, uint b_stride, const uint count, inout GroupSums sums) {
   const uint b_own = b + gl_SubgroupInvocationID;
   [[unroll]] for (uint s = 0u; s < count; ++s) {
     float b_of[kVectorsMax];
     [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
-      b_of[v] = uintBitsToFloat(LOAD_WORD(2, b_own + (s * b_stride + v * kSubgroupSize)));
+      b_of[v] = uintBitsToFloat(LOAD_WORD_OF_B(b_own + (s * b_stride + v * kSubgroupSize)));
     }
     [[unroll]] for (uint q = 0u; q < kRowsOfGroup / 4u; ++q) {
       const vec4 rows = uintBitsToFloat(LOAD_QUAD(1, (a >> 2) + (s * (kPanelRows / 4u) + q)));
@@ -58,7 +71,7 @@ void AddFewSteps(uint a, uint b, uint b_stride, const uint count, inout GroupSum
 }
 
 void AddStepsOfGroup(uint a, uint b, uint first, uint end, inout GroupSums sums) {
-  const uint stride = kLoadsB == LOADS_PANELS ? kColumnsOfPanel : UNIFORM(P(6));
+  const uint stride = StrideOfB();
   uint step = first;
   for (; step + kStepsOfTurn <= end; step += kStepsOfTurn) {
     const uint k = UNIFORM(step);
@@ -110,7 +123,28 @@ void StoreGroup(Tile tile, uint first_row, uint first_column, GroupSums sums) {
   }
 }
 
-// Of the tile's columns, those of one invocation's vectors from `first` on.
+#ifdef BLOCKS
+// Steps `begin` to `end` - 1 of columns from `first` on, to the workgroup's memory; where step 0 would be in it.
+uint UnpackSteps(uint first, uint begin, uint end) {
+  const uvec4 blocks = P4(kBlocksOfWeights);
+  const uint to = gl_WorkGroupID.x * (kStepsOfBlock * kColumnsAtOnce);
+  const uint first_load = (first / kRowsOfTile) * kRowsOfTile * blocks.z + first % kRowsOfTile;
+  for (uint step = begin; step < end; step += kStepsOfLoad) {
+    const uint load = step / kStepsOfLoad;
+    const uint from = UNIFORM(first_load + kRowsOfTile * load);
+    const uint to_of_load = to + (step - begin) * kColumnsAtOnce;
+    [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
+      const uint place = v * kSubgroupSize + gl_SubgroupInvocationID;
+      UNPACK_LOAD(2, kType, 6, kScaleType, 7, 8, first, place, from, load >> blocks.y, blocks.x, to_of_load,
+                  kColumnsAtOnce)
+    }
+  }
+  return to - begin * kColumnsAtOnce;
+}
+#endif
+
+// Of the tile's columns, those of one invocation's vectors from `first` on; `b` is where their first step is, if
+// not unpacked.
 void ComputeColumns(Tile tile, uint a, uint b, uint first) {
   const uint depth = UNIFORM(P(3));
   const uint rows = UNIFORM(P(1) - tile.first_row);
@@ -121,6 +155,9 @@ void ComputeColumns(Tile tile, uint a, uint b, uint first) {
   for (uint block = 0u; block < depth; block += kStepsOfBlock) {
     const uint begin = UNIFORM(block);
     const uint end = min(begin + kStepsOfBlock, depth);
+#ifdef BLOCKS
+    b = UnpackSteps(first, begin, end);
+#endif
     // Not a loop: drivers do not unroll those that have loops in them.
     AddStepsOfGroup(a, b, begin, end, sums0);
     AddStepsOfGroup(a + 8u, b, begin, UNIFORM(rows > 8u ? end : begin), sums1);
@@ -134,9 +171,8 @@ void ComputeColumns(Tile tile, uint a, uint b, uint first) {
 }
 
 void ComputeTileByColumns(Tile tile, uint a, uint b, uint first_column) {
-  const uint width = kVectors * kSubgroupSize;
   const uint end = UNIFORM(min(first_column + TileColumns(), P(2)));
-  for (uint loop = first_column; loop < end; loop += width) {
+  for (uint loop = first_column; loop < end; loop += kColumnsAtOnce) {
     const uint first = UNIFORM(loop);
     uint place = first;
     if (kLoadsB == LOADS_PANELS) {

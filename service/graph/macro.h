@@ -36,7 +36,7 @@ struct BlockMatmul {};
 // result[m, n] = sum over k of x[m, k] * w[n, k] + bias[n]; w by block as in BlockMatmul, or as it
 // is. Operands: x [..., K]; then for each product weights, scale, zero point (none where they are
 // not by block) and bias, or none; by block, it may have a row for each row of x. Results: [..., N]
-// of each. Where it normalizes, x is one row, or by block few (kFewRowsMax of
+// of each. Where it normalizes, x is one row, or by block few (FewRowsMax() of
 // service/passes/block_gemv.h), which are normalised first, as RmsNormalization does it, by a gain
 // that is the last operand; then a third product by block has no bias. Where it is gated, there are
 // two products without biases and one result: silu(first) * second (Shazeer 2020, "GLU Variants

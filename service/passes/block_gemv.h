@@ -14,9 +14,10 @@ namespace webnnd::service {
 // [N / 64, K / block, 8, 8] (pack_block_scales.h), else [N, K / block, 1].
 inline constexpr uint32_t kRowsOfScaleTile = 64;
 
-// Rows of x up to which weights are used as they lie, and rows normalised by each product. For
-// more, unpacking the weights once costs less than taking them from their words for each row.
-inline constexpr uint32_t kFewRowsMax = 55;
+// Rows of x up to which weights are used as they lie, and rows normalised by each product, on wide
+// devices or others. For more, unpacking the weights once costs less than taking them from their
+// words for each row.
+constexpr uint32_t FewRowsMax(bool wide) { return wide ? 55 : 5; }
 
 // Products as shaders/block_gemv.comp computes them, for several weights that share x: see
 // BlockMatmul and MatmulGroup of service/graph/macro.h.

@@ -99,7 +99,8 @@ Product MakeProduct(ValueId x, uint32_t rows, const Member& member, LoweringBuil
 bool AllUnpack(const Node& node, uint32_t rows, LoweringBuilder& builder) {
   const std::vector<Member> members = ListMembers(node);
   return std::all_of(members.begin(), members.end(), [&](const Member& member) {
-    return UnpacksBlocks(MakeProduct(node.operands[0], rows, member, builder), builder);
+    return UnpacksBlocks(MakeProduct(node.operands[0], rows, member, builder), member.scale,
+                         builder);
   });
 }
 

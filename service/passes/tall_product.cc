@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "service/graph/row_tiles.h"
 #include "service/passes/block_gemv.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/plan/plan.h"
@@ -347,6 +348,51 @@ Result<ValueId> AddBlockPanels(const Product& product, const Product& part, Valu
   return panels;
 }
 
+// Whether a kernel unpacks some weights by block after the other and multiplies them while they are
+// in a cache: where few panels of rows would each unpack all of them.
+bool UnpacksInTurns(const Product& product, ValueId scale, const LoweringBuilder& builder) {
+  constexpr uint32_t kRowsMax = 128;
+  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
+  return !builder.wide() && product.rows <= kRowsMax && PanelsFit(product, 0) &&
+         CountMultiplyAdds(product) >= kMultiplyAddsMin &&
+         HasScalesByTiles(builder.descriptor(scale)) && builder.tiled_loads(product.b) != 0;
+}
+
+Status AddBlockTallCall(const Product& product, ValueId scale, ValueId zero_point,
+                        LoweringBuilder& builder) {
+  constexpr size_t kBlocksOfWeights = 24;  // Of tall_matmul.comp, in uvec4.
+  constexpr uint32_t kStepsOfBlock = 128;  // Of lane_columns.glsl.
+  Product packed = product;
+  TRY(Pack(packed, 0, builder));
+  const webidl::OperandDescriptor& weights = builder.descriptor(product.b);
+  LoweredCall call = MakeTallCall(packed, LoadPattern::kPanels, LoadPattern::kPanels, builder);
+  call.shader = ShaderId::kBlockTallTile;
+  call.specialization.insert(
+      call.specialization.end(),
+      {StepsOfTurn(product.depth), static_cast<uint32_t>(builder.descriptor(scale).data_type())});
+  const uint32_t loads_of_block = weights.shape()[2] / kWeightsPerLoad;
+  const uint32_t blocks[] = {weights.shape()[1],
+                             static_cast<uint32_t>(std::countr_zero(loads_of_block)),
+                             weights.shape()[1] * loads_of_block, 0};
+  call.parameters.resize(
+      std::max(call.parameters.size(), 4 * kBlocksOfWeights + std::size(blocks)));
+  std::copy(std::begin(blocks), std::end(blocks), call.parameters.begin() + 4 * kBlocksOfWeights);
+  call.buffers.push_back({scale, false});
+  call.buffers.push_back({zero_point, false});
+  // Each workgroup has memory: no more of them than threads that there may be, but so many that an
+  // invocation does not loop too long, where vectors are shortest.
+  constexpr uint64_t kWorkgroupsMin = 64;
+  const uint64_t turns = CountTiles(product) * product.depth * 4;
+  call.workgroups = std::min(
+      call.workgroups,
+      std::max(kWorkgroupsMin, DivideRoundingUp<uint64_t>(turns, kInvocationIterationsMax)));
+  const uint32_t shape[] = {NarrowCast<uint32_t>(call.workgroups), kStepsOfBlock * kPanelWidth};
+  ASSIGN_OR_RETURN(auto memory, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
+  call.buffers.push_back({builder.AddTemporary(std::move(memory)), true});
+  builder.AddCall(std::move(call));
+  return {};
+}
+
 }  // namespace
 
 bool IsTall(const Product& product, bool wide) {
@@ -406,13 +452,19 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
   return packed;
 }
 
-bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder) {
-  return product.rows > kFewRowsMax && IsBlockGemvWeight(builder.descriptor(product.b)) &&
-         IsTall(product) && ColumnsOfPart(product) > 0;
+bool UnpacksBlocks(const Product& product, ValueId scale, const LoweringBuilder& builder) {
+  const uint32_t few = FewRowsMax(builder.wide());
+  if (!IsBlockGemvWeight(builder.descriptor(product.b)) || product.rows <= few) return false;
+  if (UnpacksInTurns(product, scale, builder)) return true;
+  constexpr uint32_t kRowsMin = 12;  // Of all weights at once.
+  return product.rows >= kRowsMin && IsTall(product) && ColumnsOfPart(product) > 0;
 }
 
 Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,
                        LoweringBuilder& builder) {
+  if (UnpacksInTurns(product, scale, builder)) {
+    return AddBlockTallCall(product, scale, zero_point, builder);
+  }
   Product part = product;
   const LoadPattern a_loads = LoadsOfA(product, builder);
   if (a_loads == LoadPattern::kPanels) TRY(Pack(part, 0, builder));

@@ -22,7 +22,7 @@ Result<ValueId> AddPanels(const Product& product, size_t operand, LoweringBuilde
 
 // Whether b, weights [N, K / block, block] as IsBlockGemvWeight() (block_gemv.h) takes them, which
 // all rows of a share, is best unpacked to panels each time.
-bool UnpacksBlocks(const Product& product, const LoweringBuilder& builder);
+bool UnpacksBlocks(const Product& product, ValueId scale, const LoweringBuilder& builder);
 // The calls that do, a part after the other where all panels would take too much, and those of the
 // product.
 Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,

@@ -104,7 +104,7 @@ class DeviceEvaluator : public ConstantEvaluator {
 // have kernels for each number of tiles, some of those between.
 std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds, bool wide) {
   const uint32_t middle = bounds.min + (bounds.max - bounds.min) / 2;
-  std::vector<uint32_t> sizes = {bounds.min,          1,         kFewRowsMax + 1, middle | 1,
+  std::vector<uint32_t> sizes = {bounds.min,          1,         FewRowsMax(wide) + 1, middle | 1,
                                  AlignUp(middle, 8u), bounds.max};
   if (wide) sizes.insert(sizes.end(), {2, 8, 256});
   std::erase_if(sizes, [&](uint32_t size) { return size < bounds.min || size > bounds.max; });

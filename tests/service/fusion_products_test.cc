@@ -253,11 +253,59 @@ TEST_F(Fusion, FewNormalizedRows_ArePartOfTheirProductsByBlock) {
       net.Out(Gate(net, multiply(net, x), multiply(net, x)));
     });
   }
+  const uint32_t few = KernelsOfCoresOrGpus(5, 55);
   ExpectKernels(1, [&](Net& net) {
-    net.Out(multiply(net, Normalize(net, net.In(kFloat, {55, 64}))));
+    net.Out(multiply(net, Normalize(net, net.In(kFloat, {few, 64}))));
   });
   ExpectKernels(2, [&](Net& net) {
-    net.Out(multiply(net, Normalize(net, net.In(kFloat, {56, 64}))));
+    net.Out(multiply(net, Normalize(net, net.In(kFloat, {few + 1, 64}))));
+  });
+}
+
+// Packed rows, and the product, which unpacks weights that come by tiles while it goes over them;
+// GPUs unpack them before.
+TEST_F(Fusion, SomeRowsTimesQuantisedBlocks_AreATallProductOfTheirWeights) {
+  struct Case {
+    uint32_t rows, columns, depth, block;
+    OperandDataType type = kFloat;
+    OperandDataType weights = OperandDataType::kUint4;
+    uint32_t kernels_of_gpus = 1;
+  };
+  for (const Case& test : {Case{6, 512, 416, 32}, Case{9, 1024, 160, 32, kHalf},
+                           Case{33, 320, 128, 128, kFloat, OperandDataType::kInt4},
+                           Case{55, 192, 192, 64, kHalf, OperandDataType::kInt4},
+                           Case{128, 128, 96, 32, kFloat, OperandDataType::kUint4, 2}}) {
+    SCOPED_TRACE(testing::Message() << test.rows << " x " << test.columns << " x " << test.depth);
+    const uint32_t kernels = KernelsOfCoresOrGpus(2, test.kernels_of_gpus);
+    const auto multiply = [&](Net& net, const Operand& x) {
+      return AddBlockMatmul(net, x, test.weights, test.columns, test.block);
+    };
+    ExpectKernels(kernels, [&](Net& net) {
+      net.Out(multiply(net, net.In(test.type, {test.rows, test.depth})));
+    });
+  }
+  const auto multiply = [](Net& net, const Operand& x) {
+    return AddBlockMatmul(net, x, OperandDataType::kUint4, 256, 32);
+  };
+  // What is added, in each row the same or not, and what gates.
+  ExpectKernels(KernelsOfCoresOrGpus(2, 1), [&](Net& net) {
+    net.Out(AddBias(net, multiply(net, net.In(kHalf, {40, 256}))));
+  });
+  ExpectKernels(KernelsOfCoresOrGpus(4, 2), [&](Net& net) {
+    Operand product = multiply(net, net.In(kFloat, {40, 256}));
+    Operand sum = Must(net.builder.Add(net.In(kFloat, {40, 256}), product));
+    net.Out(AddBlockMatmul(net, Normalize(net, sum), OperandDataType::kUint4, 64, 32));
+  });
+  ExpectKernels(KernelsOfCoresOrGpus(5, 1), [&](Net& net) {
+    Operand x = net.In(kFloat, {40, 256});
+    net.Out(Gate(net, multiply(net, x), multiply(net, x)));
+  });
+  // Too few rows, too few products.
+  ExpectKernels(1, [&](Net& net) {
+    net.Out(AddBlockMatmul(net, net.In(kFloat, {5, 512}), OperandDataType::kUint4, 512, 32));
+  });
+  ExpectKernels(1, [&](Net& net) {
+    net.Out(AddBlockMatmul(net, net.In(kFloat, {6, 512}), OperandDataType::kUint4, 320, 32));
   });
 }
 
@@ -273,12 +321,12 @@ TEST_F(Fusion, ManyRowsTimesQuantisedBlocks_AreATallProductOfUnpackedWeights) {
   };
   const uint32_t all = KernelsOfCoresOrGpus(3, 2);
   // Scales by tiles and not; weights by tiles and not; columns that fill no panel.
-  expect_kernels(all, kFloat, 70, 256, OperandDataType::kInt4, 32);
+  expect_kernels(all, kFloat, 136, 256, OperandDataType::kInt4, 32);
   expect_kernels(all, kFloat, 64, 288, OperandDataType::kUint4, 64);
   expect_kernels(all, kHalf, 70, 301, OperandDataType::kInt4, 128);
   // Few rows, few products.
-  expect_kernels(1, kFloat, 55, 512, OperandDataType::kInt4, 32);
-  expect_kernels(1, kFloat, 70, 64, OperandDataType::kInt4, 32);
+  expect_kernels(1, kFloat, KernelsOfCoresOrGpus(5, 55), 512, OperandDataType::kInt4, 32);
+  expect_kernels(1, kFloat, 56, 64, OperandDataType::kInt4, 32);
 }
 
 // Panels of all would take more than a product may have beside it.
@@ -308,7 +356,7 @@ TEST_F(Fusion, ProductsByBlockOfWhichOneIsSmall_StayOneKernel) {
 
 // A row of the sum is two of the product, which adds as many rows.
 TEST_F(Fusion, ManyRowsTimesBlocks_AddWhatIsNormalizedInLongerRows) {
-  ExpectKernels(KernelsOfCoresOrGpus(4, 3), [&](Net& net) {
+  ExpectKernels(KernelsOfCoresOrGpus(6, 3), [&](Net& net) {
     Operand product =
         AddBlockMatmul(net, net.In(kFloat, {80, 256}), OperandDataType::kUint4, 288, 32);
     Operand longer = Must(net.builder.Reshape(product, {40, 576}));
@@ -322,12 +370,12 @@ TEST_F(Fusion, ProductsByBlockThatShareManyRows_UnpackTheirWeightsEach) {
     return AddBlockMatmul(net, x, OperandDataType::kUint4, 320, 32);
   };
   ExpectKernels(KernelsOfCoresOrGpus(6, 4), [&](Net& net) {
-    Operand x = net.In(kFloat, {64, 256});
+    Operand x = net.In(kFloat, {136, 256});
     net.Out(AddBias(net, multiply(net, x)));
     net.Out(multiply(net, x));
   });
   ExpectKernels(KernelsOfCoresOrGpus(7, 5), [&](Net& net) {
-    Operand x = net.In(kFloat, {64, 256});
+    Operand x = net.In(kFloat, {136, 256});
     net.Out(Gate(net, multiply(net, x), multiply(net, x)));
   });
 }

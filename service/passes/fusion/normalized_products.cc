@@ -96,7 +96,7 @@ class Fuser {
     }
     const webidl::OperandDescriptor& weights = index_.descriptor(group.operands[kFirstWeights]);
     return weights.element_count() == uint64_t{weights.shape()[0]} * size &&
-           x.element_count() <= uint64_t{by_block ? kFewRowsMax : 1} * size;
+           x.element_count() <= uint64_t{by_block ? FewRowsMax(graph_.device.wide) : 1} * size;
   }
 
   // What the normalization `at` normalises; where that is a sum, the product that one of its terms
