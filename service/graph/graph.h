@@ -63,6 +63,8 @@ struct DeviceTraits {
   // It runs tens of thousands of invocations at once: it needs as many to be busy, and they need
   // not be the same work for each.
   bool wide = false;
+  // Its subgroups have fewer than eight invocations, which kernels of attention work in teams of.
+  bool narrow = false;
   StreamedStores streamed_stores;
 };
 

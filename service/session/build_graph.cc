@@ -166,7 +166,9 @@ Status Build(BuildRequest& request) {
   for (GraphConstant& constant : checked.constants) {
     constant.bytes = constants.at(constant.buffer).values;
   }
-  checked.device = {request.device->wide(), request.device->streamed_stores()};
+  checked.device = {.wide = request.device->wide(),
+                    .narrow = request.device->narrow(),
+                    .streamed_stores = request.device->streamed_stores()};
   validating.Add("operators", checked.nodes.size());
   validating.End();
   for (const Graph::Input& input : checked.inputs) {

@@ -87,7 +87,8 @@ class Device {
   const AdapterInfo& adapter() const;
   // Whether DeviceTraits::wide is true of it.
   bool wide() const;
-  // DeviceTraits::streamed_stores of them.
+  // DeviceTraits::narrow of them, as far as is known, and streamed_stores.
+  bool narrow() const;
   const StreamedStores& streamed_stores() const;
   // The largest tensor. A kernel may be able to bind less of it (limits::kBindingBytesMax).
   uint64_t max_tensor_bytes() const;

@@ -222,6 +222,7 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
 }
 
 bool Device::wide() const { return false; }
+bool Device::narrow() const { return false; }
 
 const StreamedStores& Device::streamed_stores() const {
   static const StreamedStores kNone;

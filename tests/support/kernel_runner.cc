@@ -170,6 +170,7 @@ Result<std::vector<HostTensor>> RunGraph(Graph graph, const std::vector<HostTens
   std::vector<std::vector<std::byte>> input_bytes;
   for (const HostTensor& input : inputs) input_bytes.push_back(input.bytes);
   graph.device.wide = TestDevice()->wide();
+  graph.device.narrow = TestDevice()->narrow();
   StreamedStores& streamed = graph.device.streamed_stores;
   streamed.gathered = streamed.gathered || TestDevice()->streamed_stores().gathered;
   streamed.transposed_words =
