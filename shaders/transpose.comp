@@ -59,33 +59,11 @@ void TransposeHalves(uvec2 offsets, uint source_step, uint result_step) {
 // On llvmpipe, where quads are shuffled on the way from and to memory, squares go by words: a row of one is a
 // word of each invocation, loaded and stored as one vector.
 #if TENSOR_READS == READS_TEXELS
+#include "square_of_words.glsl"
 #include "stream.glsl"
-#include "subgroup.glsl"
 
 bool GoesBySquares() {
   return kInSquares != 0u && kSubgroupSize == 16u && IsWorkgroupOneSubgroup();
-}
-
-// Of row k and of invocation i, the bit `d` changes places: between row k and row k + d, what invocations of
-// the latter half have of the one, and those of the former half of the other. An instruction and three
-// choices where `d` is a constant.
-#define EXCHANGE_BIT(rows, d)                                                  \
-  [[unroll]] for (uint k = 0u; k < 16u; ++k) {                                 \
-    if ((k & d) == 0u) {                                                       \
-      const bool is_latter = (gl_SubgroupInvocationID & d) != 0u;              \
-      const uint leaves = is_latter ? rows[k] : rows[k + d];                   \
-      const uint comes = subgroupShuffle(leaves, gl_SubgroupInvocationID ^ d); \
-      rows[k] = is_latter ? comes : rows[k];                                   \
-      rows[k + d] = is_latter ? rows[k + d] : comes;                           \
-    }                                                                          \
-  }
-
-// Invocation i has word i of each row, and then word k of row i as that of row k.
-void TransposeRows(inout uint rows[16]) {
-  EXCHANGE_BIT(rows, 8u)
-  EXCHANGE_BIT(rows, 4u)
-  EXCHANGE_BIT(rows, 2u)
-  EXCHANGE_BIT(rows, 1u)
 }
 
 uint LoadOfRow(uint first) { return LOAD_WORD(1, UNIFORM(first) + gl_SubgroupInvocationID); }
