@@ -20,7 +20,7 @@ const uint kColumnsAtOnce = kVectors * kSubgroupSize;
 
 // Whether what the module is specialised to goes so. One condition after the other: glslang puts what
 // joins constants by && where it is not defined yet.
-#ifdef BLOCKS
+#ifdef TURNS
 bool GoesByColumns() { return true; }
 #else
 bool GoesByColumns() {
@@ -43,7 +43,7 @@ GroupSums ZeroGroupSums() {
   return sums;
 }
 
-#ifdef BLOCKS
+#ifdef TURNS
 #define LOAD_WORD_OF_B(i) RELOAD_WORD(8, i)
 uint StrideOfB() { return kColumnsAtOnce; }
 #else
@@ -77,12 +77,14 @@ void AddStepsOfGroup(uint a, uint b, uint first, uint end, inout GroupSums sums)
     const uint k = UNIFORM(step);
     AddFewSteps(UNIFORM(a + k * kPanelRows), UNIFORM(b + k * stride), stride, kStepsOfTurn, sums);
   }
+#ifndef TURNS
   if (kHasRest != 0u) {
     for (; step < end; ++step) {
       const uint k = UNIFORM(step);
       AddFewSteps(UNIFORM(a + k * kPanelRows), UNIFORM(b + k * stride), stride, 1u, sums);
     }
   }
+#endif
 }
 
 // Of row m, which all share, and of this invocation's column n.
@@ -123,28 +125,126 @@ void StoreGroup(Tile tile, uint first_row, uint first_column, GroupSums sums) {
   }
 }
 
+#ifdef TURNS
+// Words of the workgroup's memory before those of step `step` of the block that begins with `begin`.
+uint WordsBefore(uint begin, uint step) {
+  return (gl_WorkGroupID.x * kStepsOfBlock + (step - begin)) * kColumnsAtOnce;
+}
+
 #ifdef BLOCKS
-// Steps `begin` to `end` - 1 of columns from `first` on, to the workgroup's memory; where step 0 would be in it.
-uint UnpackSteps(uint first, uint begin, uint end) {
-  const uvec4 blocks = P4(kBlocksOfWeights);
-  const uint to = gl_WorkGroupID.x * (kStepsOfBlock * kColumnsAtOnce);
+// Brings steps `begin` to `end` - 1 of columns from `first` on to the workgroup's memory.
+void BringSteps(uint b, uint first, uint begin, uint end) {
+  const uvec4 blocks = P4(kTurnsWord);
   const uint first_load = (first / kRowsOfTile) * kRowsOfTile * blocks.z + first % kRowsOfTile;
   for (uint step = begin; step < end; step += kStepsOfLoad) {
     const uint load = step / kStepsOfLoad;
     const uint from = UNIFORM(first_load + kRowsOfTile * load);
-    const uint to_of_load = to + (step - begin) * kColumnsAtOnce;
+    const uint to = WordsBefore(begin, step);
     [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
       const uint place = v * kSubgroupSize + gl_SubgroupInvocationID;
-      UNPACK_LOAD(2, kType, 6, kScaleType, 7, 8, first, place, from, load >> blocks.y, blocks.x, to_of_load,
-                  kColumnsAtOnce)
+      UNPACK_LOAD(2, kType, 6, kScaleType, 7, 8, first, place, from, load >> blocks.y, blocks.x, to, kColumnsAtOnce)
     }
   }
-  return to - begin * kColumnsAtOnce;
+}
+#else
+const uint kWordElements = kType == kFloat16 ? 2u : 1u;
+
+// Of a matrix that begins at `b` and whose steps follow each other, those from `step` on, of as many columns from
+// `first` on and of as many words as there are invocations; of a rest of steps not all are there. To the words from
+// `to` on.
+void BringSquare(uint b, uint first, uint step, const bool is_rest, uint to) {
+  uint words[kSquareMax];
+  const uint depth = P(4u * kTurnsWord);
+  const bool is_there = step + gl_SubgroupInvocationID * kWordElements < depth;
+  const uint first_step = is_rest ? min(step, depth - kWordElements) : step;
+  [[unroll]] for (uint r = 0u; r < kSquareMax; ++r) {
+    if (r < kSubgroupSize) {
+      const uint column = min(first + r, P(2) - 1u);
+      const uint from = UNIFORM((b + column * P(7) + first_step) / kWordElements);
+      if (is_rest) {
+        // What panels of a have zeros for must not be infinite.
+        const uint word = LOAD_WORD(2, from + (is_there ? gl_SubgroupInvocationID : 0u));
+        words[r] = is_there ? word : 0u;
+      } else {
+        words[r] = LOAD_WORD(2, from + gl_SubgroupInvocationID);
+      }
+    }
+  }
+  TransposeRows(words);
+  [[unroll]] for (uint s = 0u; s < kSquareMax; ++s) {
+    if (s < kSubgroupSize) {
+      [[unroll]] for (uint i = 0u; i < kWordElements; ++i) {
+        const uint bits = kType == kFloat16 ? floatBitsToUint(unpackHalf2x16(words[s])[i]) : words[s];
+        STORE_WORD(8, UNIFORM(to + (s * kWordElements + i) * kColumnsAtOnce) + gl_SubgroupInvocationID, bits);
+      }
+    }
+  }
+}
+
+// Of a matrix that begins at `b` and whose columns follow each other, those from `first` on of one step; of a rest of
+// columns not all are there, and the last ones stand in. To the words from `to` on.
+void BringLine(uint b, uint first, uint step, const bool is_rest, uint to) {
+  const uint width = kColumnsAtOnce / kWordElements;  // In words.
+  const bool is_there = kHasRest == 0u || step < P(4u * kTurnsWord);
+  const uint from = UNIFORM((b + min(step, P(4u * kTurnsWord) - 1u) * P(6) + first) / kWordElements);
+  const uint last = (P(2) - 1u - first) / kWordElements;
+  uint words[kVectorsMax];
+  [[unroll]] for (uint v = 0u; v < kVectorsMax; ++v) {
+    if (v * kSubgroupSize < width) {
+      const uint place = v * kSubgroupSize + gl_SubgroupInvocationID;
+      // Those that are not there are only kept from being loaded.
+      const bool is_clamped = is_rest || width < kSubgroupSize;
+      const uint word = LOAD_WORD(2, from + (is_clamped ? min(place, min(last, width - 1u)) : place));
+      // What panels of a have zeros for must not be infinite.
+      words[v] = is_there ? word : 0u;
+    }
+  }
+  [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
+    uint bits = words[v];
+    if (kType == kFloat16) {
+      const uint place = v * kSubgroupSize + gl_SubgroupInvocationID;
+      const uint pair = subgroupShuffle(words[0], (place / 2u) % kSubgroupSize);
+      bits = floatBitsToUint(unpackHalf2x16((place & 1u) == 0u ? pair : pair >> 16).x);
+    }
+    STORE_WORD(8, UNIFORM(to + v * kSubgroupSize) + gl_SubgroupInvocationID, bits);
+  }
+}
+
+void BringLines(uint b, uint first, uint begin, uint end) {
+  const bool is_whole = first + kColumnsAtOnce <= P(2);
+  const uint end_of_whole = is_whole ? end : begin;
+  const uint end_of_rest = is_whole ? begin : end;
+  for (uint step = begin; step < end_of_whole; step += 8u) {
+    [[unroll]] for (uint s = 0u; s < 8u; ++s) BringLine(b, first, step + s, false, WordsBefore(begin, step + s));
+  }
+  for (uint step = begin; step < end_of_rest; ++step) BringLine(b, first, step, true, WordsBefore(begin, step));
+}
+
+// Brings steps `begin` to `end` - 1 of columns from `first` on to the workgroup's memory.
+void BringSteps(uint b, uint first, uint begin, uint end) {
+  if (kLoadsB == LOADS_FOUR_ACROSS) {
+    BringLines(b, first, begin, end);
+    return;
+  }
+  const uint whole = min(end, P(4u * kTurnsWord));
+  const uint steps_of_square = kSubgroupSize * kWordElements;
+  uint step = begin;
+#define BRING_SQUARES(is_rest)                                                                    \
+  [[unroll]] for (uint v = 0u; v < kVectors; ++v) {                                               \
+    const uint in_row = v * kSubgroupSize;                                                        \
+    BringSquare(b, first + in_row, step, is_rest, WordsBefore(begin, step) + in_row);             \
+  }
+  for (; step + steps_of_square <= whole; step += steps_of_square) BRING_SQUARES(false)
+  if (kHasRest != 0u) {
+    for (; step < end; step += steps_of_square) BRING_SQUARES(true)
+  }
+#undef BRING_SQUARES
 }
 #endif
+#endif
 
-// Of the tile's columns, those of one invocation's vectors from `first` on; `b` is where their first step is, if
-// not unpacked.
+// Of the tile's columns, those of one invocation's vectors from `first` on; `b` is where their first step is, or
+// the matrix that is brought in turns.
 void ComputeColumns(Tile tile, uint a, uint b, uint first) {
   const uint depth = UNIFORM(P(3));
   const uint rows = UNIFORM(P(1) - tile.first_row);
@@ -155,14 +255,17 @@ void ComputeColumns(Tile tile, uint a, uint b, uint first) {
   for (uint block = 0u; block < depth; block += kStepsOfBlock) {
     const uint begin = UNIFORM(block);
     const uint end = min(begin + kStepsOfBlock, depth);
-#ifdef BLOCKS
-    b = UnpackSteps(first, begin, end);
+#ifdef TURNS
+    BringSteps(b, first, begin, end);
+    const uint of_block = WordsBefore(begin, 0u);  // Where step 0 would be.
+#else
+    const uint of_block = b;
 #endif
     // Not a loop: drivers do not unroll those that have loops in them.
-    AddStepsOfGroup(a, b, begin, end, sums0);
-    AddStepsOfGroup(a + 8u, b, begin, UNIFORM(rows > 8u ? end : begin), sums1);
-    AddStepsOfGroup(a + 16u, b, begin, UNIFORM(rows > 16u ? end : begin), sums2);
-    AddStepsOfGroup(a + 24u, b, begin, UNIFORM(rows > 24u ? end : begin), sums3);
+    AddStepsOfGroup(a, of_block, begin, end, sums0);
+    AddStepsOfGroup(a + 8u, of_block, begin, UNIFORM(rows > 8u ? end : begin), sums1);
+    AddStepsOfGroup(a + 16u, of_block, begin, UNIFORM(rows > 16u ? end : begin), sums2);
+    AddStepsOfGroup(a + 24u, of_block, begin, UNIFORM(rows > 24u ? end : begin), sums3);
   }
   StoreGroup(tile, tile.first_row, first, sums0);
   StoreGroup(tile, tile.first_row + 8u, first, sums1);
@@ -175,9 +278,13 @@ void ComputeTileByColumns(Tile tile, uint a, uint b, uint first_column) {
   for (uint loop = first_column; loop < end; loop += kColumnsAtOnce) {
     const uint first = UNIFORM(loop);
     uint place = first;
+#ifdef TURNS
+    place = 0u;
+#else
     if (kLoadsB == LOADS_PANELS) {
       place = first / kColumnsOfPanel * P(5) + (first & (kColumnsOfPanel - 1u));
     }
+#endif
     ComputeColumns(tile, a, UNIFORM(b + place), first);
   }
 }

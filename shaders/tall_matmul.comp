@@ -6,12 +6,14 @@
 // With -DSTEPS=4u a loop's turn is four steps, not kBlock: a product of few steps spends less on what
 // they leave over, and on loading code that it runs but a few times.
 //
-// b is a matrix, panels or, with -DIMAGE=1, the windows of an image (image_columns.glsl). With -DBLOCKS=1, for
-// llvmpipe alone, b is weights of 4 bits by block, transposed, by tiles as block_gemv.comp has them, and slots 6 scale, 7
-// zero point and 8 memory for each workgroup: some steps of some columns are unpacked there, and multiplied from a
-// cache. On GPUs a workgroup
+// b is a matrix, panels or, with -DIMAGE=1, the windows of an image (image_columns.glsl). On GPUs a workgroup
 // shares a tile of several rows and columns (shared_tile.glsl). Else it computes the rows of a panel, and its
 // invocations have four neighbouring columns each.
+//
+// With -DTURNS=1, for llvmpipe alone, b is a matrix with rows or columns of fours: some steps of some columns are
+// brought to memory of the workgroup, slot 8, and multiplied from a cache, in turns (lane_columns.glsl). With
+// -DBLOCKS=1, too, it is weights of 4 bits by block, by tiles as block_gemv.comp has them, which are unpacked
+// there; slots 6 and 7 are scale and zero point.
 //
 // There an invocation loads four rows of a step of a, and exchanges them with its neighbours by a distance
 // that is constant: sum 8 * j + s belongs to row 4 * (ShareIndex() ^ s) + j of the panel. On CPUs that
@@ -22,7 +24,7 @@
 // dimensions follow from uvec4 4 on (strided.glsl; x: offsets in a, y: in b, z: in c, w: in the
 // result); 13, 14 strides of the result along m and n; 15, for matrices, columns of tiles whose b stays in
 // caches while one panel after the other goes over them; uvec4 24, where results are blocks, the width of
-// the image that b is, as divisor, and of weights by block kBlocksOfWeights. Specialisation constants: 1 data type of b;
+// the image that b is, as divisor, and by turns kTurnsWord. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
 // (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
 // residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl), or 10, on llvmpipe, how many
@@ -69,6 +71,7 @@ layout(constant_id = 8) const uint kHasResidual = 0u;
 #if TENSOR_READS == READS_TEXELS
 layout(constant_id = 10) const uint kStepsOfTurn = 8u;
 #else
+#undef TURNS
 #undef BLOCKS
 #endif
 
@@ -81,13 +84,16 @@ READ_SLOT(4)
 READ_SLOT(5)
 READ_SLOT_WIDE(5)
 
+#ifdef TURNS
+WRITE_SLOT(8)
+const uint kTurnsWord = 24u;  // {K}, or {blocks in a row, log2 of the loads in a block, loads in a row}.
+#include "square_of_words.glsl"
+#endif
 #ifdef BLOCKS
 #include "block_steps.glsl"
 layout(constant_id = 11) const uint kScaleType = 0u;
 READ_SLOT(6)
 READ_SLOT(7)
-WRITE_SLOT(8)
-const uint kBlocksOfWeights = 24u;  // {blocks in a row, log2 of the loads in a block, loads in a row}.
 #endif
 
 DECLARE_LOAD_FOUR(2, kType)

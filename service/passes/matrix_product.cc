@@ -216,7 +216,9 @@ Status AddProductCall(const Product& given, LoweringBuilder& builder) {
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
                              product.depth);
   }
-  if (IsTall(product, builder.wide())) return AddTallProductCalls(product, builder);
+  if (IsTall(product, builder.wide()) || TakesTurns(product, builder)) {
+    return AddTallProductCalls(product, builder);
+  }
   CHECK(product.block_width == 0);
   LoadPattern a_loads = ChooseLoadOfA(product);
   LoadPattern b_loads = ChooseLoadOfB(product);

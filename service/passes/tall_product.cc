@@ -1,6 +1,7 @@
 #include "service/passes/tall_product.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <span>
 #include <utility>
@@ -92,17 +93,21 @@ bool HasManyTiles(const Product& product) {
   return CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns) >= kWideTilesMin / 4 * 3;
 }
 
-// Packing an element costs about as much as 25 multiply-adds; packed ones load up to a fifth
-// faster, single ones several times. GPUs load what lies in fours as it is, but for many tiles,
-// which would turn it over time and again.
-bool PacksB(const Product& product, bool wide) {
-  constexpr uint32_t kRowsMin = 512;
+// Packing an element costs about as much as 25 multiply-adds; single ones load several times slower
+// than packed ones. Others come in turns on llvmpipe (TakesTurns), again for each panel of rows,
+// which costs float16 less. GPUs load what lies in fours as it is, but for many tiles, which would
+// turn it over time and again.
+bool PacksB(const Product& product, const LoweringBuilder& builder) {
+  constexpr uint32_t kRowsMin = 96;
+  constexpr uint32_t kRowsMinOfHalves = 224;
   constexpr uint32_t kRowsMinByOne = 64;
   if (product.image || !PanelsFit(product, 1)) return false;
   const LoadPattern loads = ChooseLoadOfB(product);
   if (loads == LoadPattern::kOne) return product.rows >= kRowsMinByOne;
-  if (wide) return loads == LoadPattern::kFourAlongK && HasManyTiles(product);
-  return product.rows >= kRowsMin;
+  if (builder.wide()) return loads == LoadPattern::kFourAlongK && HasManyTiles(product);
+  const bool turns_halves = loads == LoadPattern::kFourAlongK &&
+                            builder.descriptor(product.b).data_type() == OperandDataType::kFloat16;
+  return product.rows >= (turns_halves ? kRowsMinOfHalves : kRowsMin);
 }
 
 // How a loads, of what is not in panels yet: GPUs load four steps of a row at a time as they lie.
@@ -358,42 +363,85 @@ bool UnpacksInTurns(const Product& product, ValueId scale, const LoweringBuilder
          HasScalesByTiles(builder.descriptor(scale)) && builder.tiled_loads(product.b) != 0;
 }
 
-Status AddBlockTallCall(const Product& product, ValueId scale, ValueId zero_point,
-                        LoweringBuilder& builder) {
-  constexpr size_t kBlocksOfWeights = 24;  // Of tall_matmul.comp, in uvec4.
-  constexpr uint32_t kStepsOfBlock = 128;  // Of lane_columns.glsl.
+// b comes in turns, by the kernel `shader`, which reads `turns` of it (kTurnsWord of
+// tall_matmul.comp).
+Result<LoweredCall> MakeCallInTurns(const Product& product, LoadPattern b_loads, ShaderId shader,
+                                    const std::array<uint32_t, 4>& turns,
+                                    LoweringBuilder& builder) {
+  constexpr size_t kTurnsWord = 24;  // Of tall_matmul.comp, in uvec4.
   Product packed = product;
   TRY(Pack(packed, 0, builder));
-  const webidl::OperandDescriptor& weights = builder.descriptor(product.b);
-  LoweredCall call = MakeTallCall(packed, LoadPattern::kPanels, LoadPattern::kPanels, builder);
-  call.shader = ShaderId::kBlockTallTile;
-  call.specialization.insert(
-      call.specialization.end(),
-      {StepsOfTurn(product.depth), static_cast<uint32_t>(builder.descriptor(scale).data_type())});
-  const uint32_t loads_of_block = weights.shape()[2] / kWeightsPerLoad;
-  const uint32_t blocks[] = {weights.shape()[1],
-                             static_cast<uint32_t>(std::countr_zero(loads_of_block)),
-                             weights.shape()[1] * loads_of_block, 0};
-  call.parameters.resize(
-      std::max(call.parameters.size(), 4 * kBlocksOfWeights + std::size(blocks)));
-  std::copy(std::begin(blocks), std::end(blocks), call.parameters.begin() + 4 * kBlocksOfWeights);
-  call.buffers.push_back({scale, false});
-  call.buffers.push_back({zero_point, false});
+  LoweredCall call = MakeTallCall(packed, LoadPattern::kPanels, b_loads, builder);
+  call.shader = shader;
+  constexpr size_t kDepth = 3;
+  call.parameters.at(kDepth) = PanelDepth(product);
+  call.specialization.push_back(StepsOfTurn(PanelDepth(product)));
+  call.parameters.resize(std::max(call.parameters.size(), 4 * kTurnsWord + turns.size()));
+  std::copy(turns.begin(), turns.end(), call.parameters.begin() + 4 * kTurnsWord);
   // Each workgroup has memory: no more of them than threads that there may be, but so many that an
   // invocation does not loop too long, where vectors are shortest.
   constexpr uint64_t kWorkgroupsMin = 64;
-  const uint64_t turns = CountTiles(product) * product.depth * 4;
+  const uint64_t steps = CountTiles(product) * PanelDepth(product) * 4;
   call.workgroups = std::min(
       call.workgroups,
-      std::max(kWorkgroupsMin, DivideRoundingUp<uint64_t>(turns, kInvocationIterationsMax)));
+      std::max(kWorkgroupsMin, DivideRoundingUp<uint64_t>(steps, kInvocationIterationsMax)));
+  return call;
+}
+
+Status AddMemoryForTurns(LoweredCall& call, LoweringBuilder& builder) {
+  constexpr uint32_t kStepsOfBlock = 128;  // Of lane_columns.glsl.
   const uint32_t shape[] = {NarrowCast<uint32_t>(call.workgroups), kStepsOfBlock * kPanelWidth};
   ASSIGN_OR_RETURN(auto memory, OperandDescriptor::Create(OperandDataType::kFloat32, shape));
   call.buffers.push_back({builder.AddTemporary(std::move(memory)), true});
+  return {};
+}
+
+Status AddBlockTallCall(const Product& product, ValueId scale, ValueId zero_point,
+                        LoweringBuilder& builder) {
+  const webidl::OperandDescriptor& weights = builder.descriptor(product.b);
+  const uint32_t blocks = weights.shape()[1];
+  const uint32_t loads_of_block = weights.shape()[2] / kWeightsPerLoad;
+  ASSIGN_OR_RETURN(LoweredCall call,
+                   MakeCallInTurns(product, LoadPattern::kPanels, ShaderId::kBlockTallTile,
+                                   {blocks, static_cast<uint32_t>(std::countr_zero(loads_of_block)),
+                                    blocks * loads_of_block, 0},
+                                   builder));
+  call.specialization.push_back(static_cast<uint32_t>(builder.descriptor(scale).data_type()));
+  call.buffers.push_back({scale, false});
+  call.buffers.push_back({zero_point, false});
+  TRY(AddMemoryForTurns(call, builder));
+  builder.AddCall(std::move(call));
+  return {};
+}
+
+Status AddTurnTallCall(const Product& product, LoweringBuilder& builder) {
+  ASSIGN_OR_RETURN(LoweredCall call,
+                   MakeCallInTurns(product, ChooseLoadOfB(product), ShaderId::kTurnTallTile,
+                                   {product.depth, 0, 0, 0}, builder));
+  constexpr size_t kHasRest = 6;
+  constexpr uint32_t kStepsOfSquareMax = 32;
+  call.specialization.at(kHasRest) = product.depth % kStepsOfSquareMax != 0;
+  // Of scale and zero point, which b has not.
+  call.buffers.push_back({product.b, false});
+  call.buffers.push_back({product.b, false});
+  TRY(AddMemoryForTurns(call, builder));
   builder.AddCall(std::move(call));
   return {};
 }
 
 }  // namespace
+
+bool TakesTurns(const Product& product, const LoweringBuilder& builder) {
+  constexpr uint32_t kRowsMin = 2;
+  constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
+  constexpr uint64_t kTilesMin = 8;
+  if (builder.wide() || product.image || product.block_width != 0 || IsColumn(product) ||
+      product.rows < kRowsMin || IsInPanels(product.b, builder) || PacksB(product, builder)) {
+    return false;
+  }
+  return ChooseLoadOfB(product) != LoadPattern::kOne && PanelsFit(product, 0) &&
+         CountMultiplyAdds(product) >= kMultiplyAddsMin && CountTiles(product) >= kTilesMin;
+}
 
 bool IsTall(const Product& product, bool wide) {
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
@@ -478,11 +526,12 @@ Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point
 }
 
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
+  if (TakesTurns(product, builder)) return AddTurnTallCall(product, builder);
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);
   const LoadPattern a_loads = LoadsOfA(product, builder);
   if (a_loads == LoadPattern::kPanels) TRY(Pack(packed, 0, builder));
-  if (IsInPanels(product.b, builder) || PacksB(product, builder.wide())) {
+  if (IsInPanels(product.b, builder) || PacksB(product, builder)) {
     TRY(Pack(packed, 1, builder));
     b_loads = LoadPattern::kPanels;
   }

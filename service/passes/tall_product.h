@@ -13,6 +13,10 @@ namespace webnnd::service {
 // devices, more products are.
 bool IsTall(const Product& product, bool wide = false);
 
+// Whether some steps of some columns of b after the other are best brought to where a cache keeps
+// them, on llvmpipe: then few rows are tall, too.
+bool TakesTurns(const Product& product, const LoweringBuilder& builder);
+
 // Whether an operand of a tall product, a (0) or b (1), can come in panels of its own, and how many
 // bytes they are.
 bool CanTakePanels(const Product& product, size_t operand, bool wide);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "service/passes/lowering.h"
 #include "tests/support/kernel_runner.h"
 #include "tests/support/sample.h"
 
@@ -402,6 +403,78 @@ TEST(LowerGemm, TallTiles_MatchReference) {
   expect(kHalf, {258, 132, 132, {.b_transpose = true}, Shape{132}});
   expect(kHalf, {259, 127, 131, {.a_transpose = true}, {}});
   expect(kFloat, {256, 128, 132, {.alpha = 0.5, .beta = -2}, Shape{256, 132}});
+}
+
+const GemmCase kCasesOfTurns[] = {
+    {2, 1036, 516, {.b_transpose = true}, {}}, {3, 520, 1028, {}, {}},
+    {9, 260, 512, {.b_transpose = true}, {}},  {33, 132, 268, {}, Shape{33, 268}},
+    {40, 128, 256, {.a_transpose = true}, {}}, {7, 640, 256, {.b_transpose = true}, Shape{256}},
+    {95, 64, 260, {.b_transpose = true}, {}},  {95, 36, 324, {.alpha = 0.5}, Shape{95, 1}},
+};
+
+// So few rows that steps of b are brought to a cache in turns: whole blocks, squares and vectors of
+// them and not, columns or steps beside each other.
+TEST(LowerGemm, RowsWhoseBComesInTurns_MatchReference) {
+  Sample sample(2);
+  for (const OperandDataType type : {kFloat, kHalf}) {
+    for (const GemmCase& test : kCasesOfTurns) {
+      if (sample.Takes()) ExpectGemm(type, test);
+    }
+  }
+  ExpectMatmul(kFloat, {3, 12, 100}, {3, 100, 352});
+  ExpectMatmul(kHalf, {2, 12, 160}, {1, 160, 352});
+}
+
+TEST(LowerGemm, FewRows_TakeBInTurns) {
+  for (const GemmCase& test : kCasesOfTurns) {
+    for (const bool wide : {false, true}) {
+      Graph graph;
+      graph.device.wide = wide;
+      Shape a = {test.rows, test.depth};
+      Shape b = {test.depth, test.columns};
+      if (test.attributes.a_transpose) std::swap(a[0], a[1]);
+      if (test.attributes.b_transpose) std::swap(b[0], b[1]);
+      for (const Shape& shape : {a, b, Shape{test.rows, test.columns}}) {
+        auto descriptor = webidl::OperandDescriptor::Create(kFloat, shape);
+        ASSERT_TRUE(descriptor.ok());
+        graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
+      }
+      Node node;
+      node.kind = OperatorKind::kGemm;
+      node.attributes = test.attributes;
+      node.operands = {0, 1, kNoValue};
+      node.results = {2};
+      LoweringBuilder builder(graph);
+      ASSERT_TRUE(GetLowering(node.kind)(node, builder).ok());
+      EXPECT_EQ(builder.calls().back().shader == shaders::ShaderId::kTurnTallTile, !wide)
+          << test.rows << " " << test.depth << " " << test.columns;
+    }
+  }
+}
+
+// Neither steps that only fill up a square nor columns beside those that there are.
+TEST(LowerGemm, InfinitiesOfTurns_StayInTheirColumns) {
+  for (const bool b_transpose : {true, false}) {
+    constexpr uint32_t kDepth = 1036;
+    constexpr uint32_t kColumns = 516;
+    Values b(kDepth * kColumns, 1);
+    const long double infinity = std::numeric_limits<long double>::infinity();
+    for (const uint32_t n : {1u, 33u, kColumns - 1}) {
+      for (const uint32_t k : {0u, kDepth - 1}) {
+        b[b_transpose ? n * kDepth + k : k * kColumns + n] = infinity;
+      }
+    }
+    const Shape shape = b_transpose ? Shape{kColumns, kDepth} : Shape{kDepth, kColumns};
+    const HostTensor result = RunOne(OperatorKind::kGemm,
+                                     {HostTensor::Create(kFloat, {2, kDepth}, {1}),
+                                      HostTensor::Create(kFloat, shape, b), std::nullopt},
+                                     webidl::GemmAttributes{.b_transpose = b_transpose});
+    const Values values = result.Values();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t n = i % kColumns;
+      ASSERT_EQ(values[i], n == 1 || n == 33 || n == kColumns - 1 ? infinity : kDepth) << i;
+    }
+  }
 }
 
 // Enough rows that b is packed as well.

@@ -89,7 +89,7 @@ TEST_F(TransposedViewsTest, FirstMatrix_IsReadAsItLies) {
 TEST_F(TransposedViewsTest, ManyRows_ArePackedFromWhereTheyLie) {
   // What packs a, and b where it is worth it, is there either way.
   ExpectViews(2, KernelsOfCoresOrGpus(2, 1), [](Net& net, Transposes& transpose) {
-    Operand a = transpose(net.In(kFloat, {100, 132}), {1, 0});
+    Operand a = transpose(net.In(kFloat, {100, 92}), {1, 0});
     Operand b = transpose(net.In(kFloat, {320, 100}), {1, 0});
     net.Out(Must(net.builder.Matmul(a, b)));
   });
