@@ -27,7 +27,7 @@ bool GoesByColumns() {
   if (kSubgroupSize != 16u && kSubgroupSize != 8u) return false;
   if (kStores == STORES_BLOCKS) return false;
   if (kType != kFloat32) return false;
-  return kLoadsB == LOADS_PANELS || kLoadsB == LOADS_FOUR_ACROSS;
+  return kLoadsB == LOADS_PANELS;
 }
 #endif
 
@@ -48,7 +48,7 @@ GroupSums ZeroGroupSums() {
 uint StrideOfB() { return kColumnsAtOnce; }
 #else
 #define LOAD_WORD_OF_B(i) LOAD_WORD(2, i)
-uint StrideOfB() { return kLoadsB == LOADS_PANELS ? kColumnsOfPanel : UNIFORM(P(6)); }
+uint StrideOfB() { return kColumnsOfPanel; }
 #endif
 
 // `count` steps, which are few; `a` and `b` are where those of the first one begin.
@@ -77,14 +77,6 @@ void AddStepsOfGroup(uint a, uint b, uint first, uint end, inout GroupSums sums)
     const uint k = UNIFORM(step);
     AddFewSteps(UNIFORM(a + k * kPanelRows), UNIFORM(b + k * stride), stride, kStepsOfTurn, sums);
   }
-#ifndef TURNS
-  if (kHasRest != 0u) {
-    for (; step < end; ++step) {
-      const uint k = UNIFORM(step);
-      AddFewSteps(UNIFORM(a + k * kPanelRows), UNIFORM(b + k * stride), stride, 1u, sums);
-    }
-  }
-#endif
 }
 
 // Of row m, which all share, and of this invocation's column n.
@@ -277,13 +269,10 @@ void ComputeTileByColumns(Tile tile, uint a, uint b, uint first_column) {
   const uint end = UNIFORM(min(first_column + TileColumns(), P(2)));
   for (uint loop = first_column; loop < end; loop += kColumnsAtOnce) {
     const uint first = UNIFORM(loop);
-    uint place = first;
 #ifdef TURNS
-    place = 0u;
+    const uint place = 0u;
 #else
-    if (kLoadsB == LOADS_PANELS) {
-      place = first / kColumnsOfPanel * P(5) + (first & (kColumnsOfPanel - 1u));
-    }
+    const uint place = first / kColumnsOfPanel * P(5) + (first & (kColumnsOfPanel - 1u));
 #endif
     ComputeColumns(tile, a, UNIFORM(b + place), first);
   }
