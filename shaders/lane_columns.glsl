@@ -203,13 +203,18 @@ void BringLine(uint b, uint first, uint step, const bool is_rest, uint to) {
 }
 
 void BringLines(uint b, uint first, uint begin, uint end) {
+  const uint kLines = 8u;  // Of a turn, which steps are a multiple of.
   const bool is_whole = first + kColumnsAtOnce <= P(2);
-  const uint end_of_whole = is_whole ? end : begin;
-  const uint end_of_rest = is_whole ? begin : end;
-  for (uint step = begin; step < end_of_whole; step += 8u) {
-    [[unroll]] for (uint s = 0u; s < 8u; ++s) BringLine(b, first, step + s, false, WordsBefore(begin, step + s));
+  uint step = begin;
+#define BRING_LINES(is_rest)                                                                        \
+  for (; step < end; step += kLines) {                                                              \
+    [[unroll]] for (uint s = 0u; s < kLines; ++s) {                                                 \
+      BringLine(b, first, step + s, is_rest, WordsBefore(begin, step + s));                         \
+    }                                                                                               \
   }
-  for (uint step = begin; step < end_of_rest; ++step) BringLine(b, first, step, true, WordsBefore(begin, step));
+  if (is_whole) BRING_LINES(false)
+  BRING_LINES(true)
+#undef BRING_LINES
 }
 
 // Brings steps `begin` to `end` - 1 of columns from `first` on to the workgroup's memory.

@@ -353,13 +353,19 @@ Result<ValueId> AddBlockPanels(const Product& product, const Product& part, Valu
   return panels;
 }
 
+// Of a tile's columns in turns, where vectors are shortest: eight times four columns, of which each
+// step takes an eighth of a turn to be brought and four for the groups of rows.
+constexpr uint32_t kTurnsPerStepMax = 6;
+// Of a product in turns.
+constexpr uint32_t kDepthOfTurnsMax = kInvocationIterationsMax / kTurnsPerStepMax;
+
 // Whether a kernel unpacks some weights by block after the other and multiplies them while they are
 // in a cache: where few panels of rows would each unpack all of them.
 bool UnpacksInTurns(const Product& product, ValueId scale, const LoweringBuilder& builder) {
   constexpr uint32_t kRowsMax = 128;
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
-  return !builder.wide() && product.rows <= kRowsMax && PanelsFit(product, 0) &&
-         CountMultiplyAdds(product) >= kMultiplyAddsMin &&
+  return !builder.wide() && product.rows <= kRowsMax && product.depth <= kDepthOfTurnsMax &&
+         PanelsFit(product, 0) && CountMultiplyAdds(product) >= kMultiplyAddsMin &&
          HasScalesByTiles(builder.descriptor(scale)) && builder.tiled_loads(product.b) != 0;
 }
 
@@ -379,12 +385,12 @@ Result<LoweredCall> MakeCallInTurns(const Product& product, LoadPattern b_loads,
   call.parameters.resize(std::max(call.parameters.size(), 4 * kTurnsWord + turns.size()));
   std::copy(turns.begin(), turns.end(), call.parameters.begin() + 4 * kTurnsWord);
   // Each workgroup has memory: no more of them than threads that there may be, but so many that an
-  // invocation does not loop too long, where vectors are shortest.
+  // invocation does not loop too long.
   constexpr uint64_t kWorkgroupsMin = 64;
-  const uint64_t steps = CountTiles(product) * PanelDepth(product) * 4;
+  const uint64_t iterations = CountTiles(product) * PanelDepth(product) * kTurnsPerStepMax;
   call.workgroups = std::min(
       call.workgroups,
-      std::max(kWorkgroupsMin, DivideRoundingUp<uint64_t>(steps, kInvocationIterationsMax)));
+      std::max(kWorkgroupsMin, DivideRoundingUp<uint64_t>(iterations, kInvocationIterationsMax)));
   return call;
 }
 
@@ -436,7 +442,8 @@ bool TakesTurns(const Product& product, const LoweringBuilder& builder) {
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
   constexpr uint64_t kTilesMin = 8;
   if (builder.wide() || product.image || product.block_width != 0 || IsColumn(product) ||
-      product.rows < kRowsMin || IsInPanels(product.b, builder) || PacksB(product, builder)) {
+      product.rows < kRowsMin || product.depth > kDepthOfTurnsMax ||
+      IsInPanels(product.b, builder) || PacksB(product, builder)) {
     return false;
   }
   return ChooseLoadOfB(product) != LoadPattern::kOne && PanelsFit(product, 0) &&
