@@ -357,8 +357,8 @@ float Gelu(float x) {
   return limit - tail * (1.0 / 1099511627776.0);
 }
 
-// Gelu of a float16, for a result that is one: the nearest, where products are fused with sums. In half of Gelu's
-// operations, without a quotient: the tail is |x| 2^p, where p is the logarithm of (1 - erf(|x| / sqrt(2))) / 2.
+// Gelu of a float16, for a result that is one: the nearest, but for some that are less than 3 ULP of float32 from
+// the middle between two. In half of Gelu's operations, without a quotient: the tail is |x| 2^p, where p is the logarithm of (1 - erf(|x| / sqrt(2))) / 2.
 float GeluOfHalf(float x) {
   // Farther out, the tail is less than half of the least float16.
   const float m = uintBitsToFloat(min(floatBitsToUint(x) & 0x7fffffffu, 0x40b9999au));  // 5.8

@@ -26,7 +26,8 @@
 // caches while one panel after the other goes over them; uvec4 24, where results are blocks, the width of
 // the image that b is, as divisor, and by turns kTurnsWord. Specialisation constants: 1 data type of b;
 // 2 that of c and the result; 3 how b loads (LOADS_...); 4 what c is (C_...); 5 how results are stored
-// (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock; 8 whether there is a
+// (STORES_...); 6 (image_columns.glsl); 7 whether K may be no multiple of kBlock, or by turns
+// of 32; 8 whether there is a
 // residual; 9 the activation (epilogue.glsl); 10 to 12 (shared_tile.glsl), or 10, on llvmpipe, how many
 // steps a turn of lane_columns.glsl takes, and 11 the data type of scale.
 #version 450

@@ -93,6 +93,13 @@ bool HasManyTiles(const Product& product) {
   return CountTiles(product, 2 * kSharedTileRows, kSharedTileColumns) >= kWideTilesMin / 4 * 3;
 }
 
+// Of which kernels of cores do not loop too long over panels of both operands, or over what comes
+// in turns: there a tile's columns, where vectors are shortest, are eight times four, of which each
+// step takes an eighth of a turn to be brought and four for the groups of rows.
+constexpr uint32_t kDepthOfPanelsMax = 16384;
+constexpr uint32_t kTurnsPerStepMax = 6;
+constexpr uint32_t kDepthOfTurnsMax = kInvocationIterationsMax / kTurnsPerStepMax;
+
 // Packing an element costs about as much as 25 multiply-adds; single ones load several times slower
 // than packed ones. Others come in turns on llvmpipe (TakesTurns), again for each panel of rows,
 // which costs float16 less. GPUs load what lies in fours as it is, but for many tiles, which would
@@ -102,6 +109,7 @@ bool PacksB(const Product& product, const LoweringBuilder& builder) {
   constexpr uint32_t kRowsMinOfHalves = 224;
   constexpr uint32_t kRowsMinByOne = 64;
   if (product.image || !PanelsFit(product, 1)) return false;
+  if (!builder.wide() && product.depth > kDepthOfPanelsMax) return false;
   const LoadPattern loads = ChooseLoadOfB(product);
   if (loads == LoadPattern::kOne) return product.rows >= kRowsMinByOne;
   if (builder.wide()) return loads == LoadPattern::kFourAlongK && HasManyTiles(product);
@@ -353,12 +361,6 @@ Result<ValueId> AddBlockPanels(const Product& product, const Product& part, Valu
   return panels;
 }
 
-// Of a tile's columns in turns, where vectors are shortest: eight times four columns, of which each
-// step takes an eighth of a turn to be brought and four for the groups of rows.
-constexpr uint32_t kTurnsPerStepMax = 6;
-// Of a product in turns.
-constexpr uint32_t kDepthOfTurnsMax = kInvocationIterationsMax / kTurnsPerStepMax;
-
 // Whether a kernel unpacks some weights by block after the other and multiplies them while they are
 // in a cache: where few panels of rows would each unpack all of them.
 bool UnpacksInTurns(const Product& product, ValueId scale, const LoweringBuilder& builder) {
@@ -438,12 +440,15 @@ Status AddTurnTallCall(const Product& product, LoweringBuilder& builder) {
 }  // namespace
 
 bool TakesTurns(const Product& product, const LoweringBuilder& builder) {
-  constexpr uint32_t kRowsMin = 2;
+  // Smaller matrices would not be worth a tile of 32 rows, nor loops that there are for each.
+  constexpr uint32_t kColumnsMin = 64;
+  constexpr uint32_t kDepthMin = 32;
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
   constexpr uint64_t kTilesMin = 8;
-  if (builder.wide() || product.image || product.block_width != 0 || IsColumn(product) ||
-      product.rows < kRowsMin || product.depth > kDepthOfTurnsMax ||
-      IsInPanels(product.b, builder) || PacksB(product, builder)) {
+  if (builder.wide() || product.image || product.block_width != 0 || product.rows == 1 ||
+      product.columns < kColumnsMin || product.depth < kDepthMin ||
+      product.depth > kDepthOfTurnsMax || IsInPanels(product.b, builder) ||
+      PacksB(product, builder)) {
     return false;
   }
   return ChooseLoadOfB(product) != LoadPattern::kOne && PanelsFit(product, 0) &&
@@ -512,7 +517,8 @@ bool UnpacksBlocks(const Product& product, ValueId scale, const LoweringBuilder&
   if (!IsBlockGemvWeight(builder.descriptor(product.b)) || product.rows <= few) return false;
   if (UnpacksInTurns(product, scale, builder)) return true;
   constexpr uint32_t kRowsMin = 12;  // Of all weights at once.
-  return product.rows >= kRowsMin && IsTall(product) && ColumnsOfPart(product) > 0;
+  return product.rows >= kRowsMin && product.depth <= kDepthOfPanelsMax && IsTall(product) &&
+         ColumnsOfPart(product) > 0;
 }
 
 Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,

@@ -100,13 +100,18 @@ class DeviceEvaluator : public ConstantEvaluator {
 };
 
 // Sizes of one dimension that lowering may tell apart: none, one, more than a few (of rows that
-// products by block take as they lie), odd, of whole vectors, the most; and for wide devices, which
-// have kernels for each number of tiles, some of those between.
+// products by block take as they lie), some (of rows of products in turns), odd, of whole vectors,
+// the most; and for wide devices, which have kernels for each number of tiles, some of those
+// between.
 std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds, bool wide) {
   const uint32_t middle = bounds.min + (bounds.max - bounds.min) / 2;
   std::vector<uint32_t> sizes = {bounds.min,          1,         FewRowsMax(wide) + 1, middle | 1,
                                  AlignUp(middle, 8u), bounds.max};
-  if (wide) sizes.insert(sizes.end(), {2, 8, 256});
+  if (wide) {
+    sizes.insert(sizes.end(), {2, 8, 256});
+  } else {
+    sizes.push_back(64);
+  }
   std::erase_if(sizes, [&](uint32_t size) { return size < bounds.min || size > bounds.max; });
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -116,7 +121,7 @@ std::vector<uint32_t> TrialSizesOf(const webidl::SizeBounds& bounds, bool wide) 
 // Sizes at which a dynamic graph is tried: all of the above with all others, where that is few
 // enough; the least of all come first.
 std::vector<webidl::Assignment> TrialSizes(const Graph& graph) {
-  const size_t trials_max = graph.device.wide ? 81 : 36;  // Of two dimensions, all.
+  const size_t trials_max = graph.device.wide ? 81 : 49;  // Of two dimensions, all.
   std::vector<webidl::Assignment> trials(1);
   for (const auto& [name, bounds] : graph.names.symbols()) {
     const std::vector<uint32_t> sizes = TrialSizesOf(bounds, graph.device.wide);

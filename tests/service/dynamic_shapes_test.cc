@@ -103,7 +103,7 @@ class DynamicShapesTest : public ServiceTest {
 TEST_F(DynamicShapesTest, ProductsByBlockOfAnyRows_CompileNothingWhenDispatched) {
   constexpr uint32_t kDepth = 256;
   constexpr uint32_t kBlock = 32;
-  const DynamicDimension rows{"rows", 256, 1};
+  const DynamicDimension rows{"rows", 512, 1};
   Operand x = Input("x", {rows, kDepth});
   const auto constant = [&](float value) {
     return *builder_->Constant(kFloat, {}, std::as_bytes(std::span(&value, 1)));
@@ -130,7 +130,7 @@ TEST_F(DynamicShapesTest, ProductsByBlockOfAnyRows_CompileNothingWhenDispatched)
   auto graph = Build({{"q", multiply(256)}, {"k", multiply(128)}});
   ASSERT_NE(graph, nullptr);
   const uint64_t compiled = device().impl().pipelines().compiled_count();
-  for (uint32_t size : {1u, 2u, 55u, 56u, 127u, 128u, 256u}) {
+  for (uint32_t size : {1u, 2u, 31u, 32u, 55u, 56u, 128u, 129u, 512u}) {
     SCOPED_TRACE(size);
     auto in = MakeTensor({size, kDepth});
     auto q = MakeTensor({size, 256u});

@@ -423,6 +423,8 @@ TEST(LowerGemm, RowsWhoseBComesInTurns_MatchReference) {
   }
   ExpectMatmul(kFloat, {3, 12, 100}, {3, 100, 352});
   ExpectMatmul(kHalf, {2, 12, 160}, {1, 160, 352});
+  // Some tiles of each workgroup.
+  ExpectMatmul(kFloat, {260, 2, 32}, {260, 32, 64});
 }
 
 TEST(LowerGemm, FewRows_TakeBInTurns) {
