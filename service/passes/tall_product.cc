@@ -364,7 +364,7 @@ Result<ValueId> AddBlockPanels(const Product& product, const Product& part, Valu
 // Whether a kernel unpacks some weights by block after the other and multiplies them while they are
 // in a cache: where few panels of rows would each unpack all of them.
 bool UnpacksInTurns(const Product& product, ValueId scale, const LoweringBuilder& builder) {
-  constexpr uint32_t kRowsMax = 128;
+  constexpr uint32_t kRowsMax = 96;
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 20;
   return !builder.wide() && product.rows <= kRowsMax && product.depth <= kDepthOfTurnsMax &&
          PanelsFit(product, 0) && CountMultiplyAdds(product) >= kMultiplyAddsMin &&

@@ -274,7 +274,7 @@ TEST_F(Fusion, SomeRowsTimesQuantisedBlocks_AreATallProductOfTheirWeights) {
   for (const Case& test : {Case{6, 512, 416, 32}, Case{9, 1024, 160, 32, kHalf},
                            Case{33, 320, 128, 128, kFloat, OperandDataType::kInt4},
                            Case{55, 192, 192, 64, kHalf, OperandDataType::kInt4},
-                           Case{128, 128, 96, 32, kFloat, OperandDataType::kUint4, 2}}) {
+                           Case{96, 128, 96, 32, kFloat, OperandDataType::kUint4, 2}}) {
     SCOPED_TRACE(testing::Message() << test.rows << " x " << test.columns << " x " << test.depth);
     const uint32_t kernels = KernelsOfCoresOrGpus(2, test.kernels_of_gpus);
     const auto multiply = [&](Net& net, const Operand& x) {
