@@ -91,25 +91,19 @@ endif()
 set(library_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring>
     <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string>
     <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>
-    <nlohmann/json.hpp> <webidl/operand_descriptor.h>)
+    <nlohmann/json.hpp> ${CMAKE_SOURCE_DIR}/webidl/operand_descriptor.h)
 set(program_headers ${library_headers})
-set(passes_headers ${library_headers} <service/passes/kernel_parameters.h> <service/passes/lowering.h>)
+set(passes_headers ${library_headers} ${CMAKE_SOURCE_DIR}/service/passes/kernel_parameters.h
+    ${CMAKE_SOURCE_DIR}/service/passes/lowering.h)
 set(test_headers ${library_headers} <cmath> <filesystem> <fstream> <random> <set> <sstream>
     <gmock/gmock.h> <gtest/gtest.h>)
-set(service_test_headers ${test_headers} <tests/support/kernel_runner.h> <tests/support/service_fixture.h>)
+set(service_test_headers ${test_headers} ${CMAKE_SOURCE_DIR}/tests/support/kernel_runner.h
+    ${CMAKE_SOURCE_DIR}/tests/support/service_fixture.h)
 set(computing_test_headers ${service_test_headers})
 set(test_options ${WEBNND_TEST_OPTIONS})
 set(service_test_options ${WEBNND_TEST_OPTIONS})
 set(computing_test_options -O1 -g0)
 if(WEBNND_PRECOMPILED_HEADERS)
-  # ccache keeps nothing for another clone where CMake names the header by its whole path, and clang the time
-  # of what it includes.
-  set(has_own_options FALSE)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    set(has_own_options TRUE)
-    set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
-    set(CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH -Xclang -emit-pch -Xclang -fno-pch-timestamp -x c++-header)
-  endif()
   set(empty_source ${CMAKE_BINARY_DIR}/precompiled_headers.cc)
   file(WRITE ${empty_source}.new "")
   file(COPY_FILE ${empty_source}.new ${empty_source} ONLY_IF_DIFFERENT)
@@ -127,10 +121,6 @@ if(WEBNND_PRECOMPILED_HEADERS)
     add_library(${precompiled} OBJECT ${empty_source})
     target_link_libraries(${precompiled} PRIVATE webnnd_options fmt::fmt)
     target_precompile_headers(${precompiled} PRIVATE ${${kind}_headers})
-    if(has_own_options)
-      target_compile_options(${precompiled} PRIVATE
-          "SHELL:-Xclang -include -Xclang CMakeFiles/${precompiled}.dir/cmake_pch.hxx")
-    endif()
     if(NOT kind MATCHES "library|passes")
       set_target_properties(${precompiled} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${precompiled} PRIVATE -fPIE)
