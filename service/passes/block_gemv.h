@@ -16,8 +16,9 @@ inline constexpr uint32_t kRowsOfScaleTile = 64;
 
 // Rows of x up to which weights are used as they lie, and rows normalised by each product, on wide
 // devices or others. For more, unpacking the weights once costs less than taking them from their
-// words for each row.
-constexpr uint32_t FewRowsMax(bool wide) { return wide ? 55 : 5; }
+// words for each row; elsewhere than on wide devices from six rows on, but kernels for short prompts
+// would take their time to compile, and their memory, beside those of single tokens.
+constexpr uint32_t FewRowsMax(bool wide) { return wide ? 55 : 15; }
 
 // Products as shaders/block_gemv.comp computes them, for several weights that share x: see
 // BlockMatmul and MatmulGroup of service/graph/macro.h.

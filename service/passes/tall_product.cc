@@ -516,9 +516,8 @@ bool UnpacksBlocks(const Product& product, ValueId scale, const LoweringBuilder&
   const uint32_t few = FewRowsMax(builder.wide());
   if (!IsBlockGemvWeight(builder.descriptor(product.b)) || product.rows <= few) return false;
   if (UnpacksInTurns(product, scale, builder)) return true;
-  constexpr uint32_t kRowsMin = 12;  // Of all weights at once.
-  return product.rows >= kRowsMin && product.depth <= kDepthOfPanelsMax && IsTall(product) &&
-         ColumnsOfPart(product) > 0;
+  const bool is_short = builder.wide() || product.depth <= kDepthOfPanelsMax;
+  return is_short && IsTall(product) && ColumnsOfPart(product) > 0;
 }
 
 Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point,

@@ -130,7 +130,7 @@ TEST_F(DynamicShapesTest, ProductsByBlockOfAnyRows_CompileNothingWhenDispatched)
   auto graph = Build({{"q", multiply(256)}, {"k", multiply(128)}});
   ASSERT_NE(graph, nullptr);
   const uint64_t compiled = device().impl().pipelines().compiled_count();
-  for (uint32_t size : {1u, 2u, 31u, 32u, 55u, 56u, 96u, 97u, 512u}) {
+  for (uint32_t size : {1u, 2u, 15u, 16u, 31u, 32u, 56u, 96u, 97u, 512u}) {
     SCOPED_TRACE(size);
     auto in = MakeTensor({size, kDepth});
     auto q = MakeTensor({size, 256u});

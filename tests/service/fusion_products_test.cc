@@ -253,7 +253,7 @@ TEST_F(Fusion, FewNormalizedRows_ArePartOfTheirProductsByBlock) {
       net.Out(Gate(net, multiply(net, x), multiply(net, x)));
     });
   }
-  const uint32_t few = KernelsOfCoresOrGpus(5, 55);
+  const uint32_t few = KernelsOfCoresOrGpus(15, 55);
   ExpectKernels(1, [&](Net& net) {
     net.Out(multiply(net, Normalize(net, net.In(kFloat, {few, 64}))));
   });
@@ -271,7 +271,7 @@ TEST_F(Fusion, SomeRowsTimesQuantisedBlocks_AreATallProductOfTheirWeights) {
     OperandDataType weights = OperandDataType::kUint4;
     uint32_t kernels_of_gpus = 1;
   };
-  for (const Case& test : {Case{6, 512, 416, 32}, Case{9, 1024, 160, 32, kHalf},
+  for (const Case& test : {Case{16, 256, 416, 32}, Case{17, 512, 160, 32, kHalf},
                            Case{33, 320, 128, 128, kFloat, OperandDataType::kInt4},
                            Case{55, 192, 192, 64, kHalf, OperandDataType::kInt4},
                            Case{96, 128, 96, 32, kFloat, OperandDataType::kUint4, 2}}) {
@@ -302,10 +302,10 @@ TEST_F(Fusion, SomeRowsTimesQuantisedBlocks_AreATallProductOfTheirWeights) {
   });
   // Too few rows, too few products.
   ExpectKernels(1, [&](Net& net) {
-    net.Out(AddBlockMatmul(net, net.In(kFloat, {5, 512}), OperandDataType::kUint4, 512, 32));
+    net.Out(AddBlockMatmul(net, net.In(kFloat, {15, 512}), OperandDataType::kUint4, 256, 32));
   });
   ExpectKernels(1, [&](Net& net) {
-    net.Out(AddBlockMatmul(net, net.In(kFloat, {6, 512}), OperandDataType::kUint4, 320, 32));
+    net.Out(AddBlockMatmul(net, net.In(kFloat, {16, 512}), OperandDataType::kUint4, 64, 32));
   });
 }
 
@@ -320,12 +320,13 @@ TEST_F(Fusion, ManyRowsTimesQuantisedBlocks_AreATallProductOfUnpackedWeights) {
     });
   };
   const uint32_t all = KernelsOfCoresOrGpus(3, 2);
+  const uint32_t few = KernelsOfCoresOrGpus(15, 55);
   // Scales by tiles and not; weights by tiles and not; columns that fill no panel.
   expect_kernels(all, kFloat, 136, 256, OperandDataType::kInt4, 32);
   expect_kernels(all, kFloat, 64, 288, OperandDataType::kUint4, 64);
   expect_kernels(all, kHalf, 70, 301, OperandDataType::kInt4, 128);
   // Few rows, few products.
-  expect_kernels(1, kFloat, KernelsOfCoresOrGpus(5, 55), 512, OperandDataType::kInt4, 32);
+  expect_kernels(1, kFloat, few, 512, OperandDataType::kInt4, 32);
   expect_kernels(1, kFloat, 56, 64, OperandDataType::kInt4, 32);
 }
 

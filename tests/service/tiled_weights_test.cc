@@ -102,7 +102,7 @@ TEST_F(TiledWeights, ProductOfWhatIsReadElsewhereToo_SeesTheSame) {
 // 64 rows, and not.
 TEST_F(TiledWeights, ProductsOfManyTurns_AreThoseOfTheirOrder) {
   Sample sample(5);
-  for (uint32_t rows : {KernelsOfCoresOrGpus(5, 48), 3u, 1u}) {
+  for (uint32_t rows : {KernelsOfCoresOrGpus(15, 48), 3u, 1u}) {
     for (uint32_t columns : {192u, 160u}) {
       if (!sample.Takes()) continue;
       ExpectKernels(1, [&](Net& net) {
