@@ -24,13 +24,22 @@
   [[unroll]] for (uint kx = 0u; kx < taps_of_row_; ++kx)
 
 // Declares `words`, what the columns of a stretch have under a tap; that of its first column is at `from` of slot
-// `slot`. In the padding it is whatever lies there.
+// `slot`, which all invocations share. In the padding it is whatever lies there, or, before the tensor, its first word:
+// of few stretches, in a loop, which drivers leave out for others.
 #define LOAD_COLUMNS(slot, words, vectors, from)                                                  \
   uint words[vectors];                                                                            \
   {                                                                                               \
-    const uint from_ = (from) + kWordStep * gl_SubgroupInvocationID;                              \
+    const uint given_ = (from);                                                                   \
+    const uint lane_ = kWordStep * gl_SubgroupInvocationID;                                       \
+    const uint from_ = UNIFORM(int(given_) < 0 ? 0u : given_) + lane_;                            \
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                         \
       words[v_] = LOAD_WORD(slot, from_ + v_ * kWordStep * kSubgroupSize);                        \
+    }                                                                                             \
+    for (uint left_ = int(given_) < 0 ? 1u : 0u; left_ > 0u; --left_) {                           \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                       \
+        const int place_ = int(given_ + lane_ + v_ * kWordStep * kSubgroupSize);                  \
+        words[v_] = LOAD_WORD(slot, uint(max(place_, 0)));                                        \
+      }                                                                                           \
     }                                                                                             \
   }
 
