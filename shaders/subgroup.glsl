@@ -5,6 +5,9 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
+// Before it declares the local size, gl_WorkGroupSize would be 1.
+#include "tensor.glsl"
+
 // Of every subgroup, or 0 where that is not certain.
 layout(constant_id = 100) const uint kSubgroupSize = 0u;  // kSubgroupSizeConstant of shader_table.h.
 
