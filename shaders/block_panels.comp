@@ -3,8 +3,7 @@
 // point, all as block_gemv.comp reads them; 4 the panels.
 //
 // An invocation unpacks a word of four neighbouring rows, eight steps: eight neighbours write 128
-// bytes of each step. On llvmpipe, where weights, scales and zero points come by tiles, it unpacks four
-// words of a row, and its neighbours those of the rows beside it: of each step they store whole vectors.
+// bytes of each step.
 //
 // Parameters: 0 units; 1 rows of w; 2 blocks in a row; 3 log2 of the words in a block; uvec4 1 a
 // divisor, the words in a row, and behind it which panel is the first. Specialisation constants: 1 data
@@ -13,7 +12,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-#include "block_steps.glsl"
+#include "scale_tiles.glsl"
 #include "strided.glsl"
 
 layout(constant_id = 1) const uint kScaleType = 0u;
@@ -22,7 +21,6 @@ layout(constant_id = 3) const uint kByTiles = 0u;
 layout(constant_id = 4) const uint kTiledWeights = 0u;
 
 READ_SLOT(1)
-READ_SLOT_WIDE(1)
 READ_SLOT(2)
 READ_SLOT(3)
 WRITE_SLOT(4)
@@ -42,46 +40,7 @@ uint ScaleAt(uint row, uint block) {
   return kByTiles == 0u ? row * P(2) + block : ScaleOfTiles(row, block, P(2));
 }
 
-#if TENSOR_READS == READS_TEXELS
-#include "subgroup.glsl"
-
-const uint kVectorsMax = 8u;  // Of a panel's rows, where they are shortest.
-
-bool GoesByVectors() {
-  if (kByTiles == 0u || kTiledWeights == 0u) return false;
-  return IsWorkgroupOneSubgroup() && kSubgroupSize * kVectorsMax >= kRowsOfTile;
-}
-
-// The steps of a panel's rows that are their load `load`.
-void UnpackLoad(uint panel, uint load) {
-  const uint first_row = kRowsOfTile * (P4(1).w + panel);
-  const uint first_load = UNIFORM(first_row * (P4(1).x >> 2) + kRowsOfTile * load);
-  const uint block = (4u * load) >> P(3);
-  const uint to = kRowsOfTile * (8u * panel * P4(1).x + kStepsOfLoad * load);
-  [[unroll]] for (uint v = 0u; v < kVectorsMax; ++v) {
-    if (v * kSubgroupSize < kRowsOfTile) {
-      const uint place = v * kSubgroupSize + gl_SubgroupInvocationID;
-      UNPACK_LOAD(1, kWeightType, 2, kScaleType, 3, 4, first_row, place, first_load, block, P(2), to, kRowsOfTile)
-    }
-  }
-}
-
-void UnpackByVectors() {
-  WORKGROUP_STRIDE_LOOP(load, P(0) >> 5) {
-    const uint panel = Divide(4u * load, P4(1).xyz);
-    UnpackLoad(panel, load - panel * (P4(1).x >> 2));
-  }
-}
-#else
-bool GoesByVectors() { return false; }
-void UnpackByVectors() {}
-#endif
-
 void main() {
-  if (GoesByVectors()) {
-    UnpackByVectors();
-    return;
-  }
   GRID_STRIDE_LOOP(unit, P(0)) {
     const uint place = unit >> 3;
     const uint panel = Divide(place, P4(1).xyz);

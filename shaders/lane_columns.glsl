@@ -124,6 +124,34 @@ uint WordsBefore(uint begin, uint step) {
 }
 
 #ifdef BLOCKS
+const uint kStepsOfLoad = 32u;  // Which 16 bytes of weights are.
+const uint kRowsOfTile = 32u;   // As in service/graph/row_tiles.h.
+
+// Unpacks load `load` of a row of w, which lies `place` behind load `from`, to words `place` behind `to`, and
+// from step to step kColumnsAtOnce apart.
+//
+// By mask, not by shift: what is masked out of the upper places of half a word counts 16 times as much for
+// each, and so does the zero point; a power of 2 changes no product. Where a step begins is uniform by
+// itself: of sums with constants drivers make shifts, and no longer see that places follow each other.
+void UnpackLoad(uint row, uint load, uint from, uint place, uint to) {
+  const uvec4 blocks = P4(kTurnsWord);
+  const uint moved = kType == kInt4 ? 0x88888888u : 0u;  // Signed ones, up by half their range.
+  const uint at = ScaleOfTiles(row, load >> blocks.y, blocks.x);
+  const uvec4 weights = LOAD_QUAD(2, from + place) ^ moved;
+  const float scale = LOAD(6, kScaleType, at);
+  const uint zero_points = LOAD_WORD(7, at >> 3) ^ moved;
+  const float zero_point = float(int((zero_points >> (4u * (at & 7u))) & 15u));
+  [[unroll]] for (uint k = 0u; k < kStepsOfLoad; ++k) {
+    const uint word = weights[k >> 3];
+    const uint half_word = (k & 4u) == 0u ? word : word >> 16;
+    const uint shift = 4u * (k & 3u);
+    const float counts = float(1u << shift);
+    const float value = float(int(half_word & (15u << shift))) - zero_point * counts;
+    const uint to_step = UNIFORM(to + k * kColumnsAtOnce) + place;
+    STORE_WORD(8, to_step, floatBitsToUint(value * (scale * (1.0 / counts))));
+  }
+}
+
 // Brings steps `begin` to `end` - 1 of columns from `first` on to the workgroup's memory.
 void BringSteps(uint b, uint first, uint begin, uint end) {
   const uvec4 blocks = P4(kTurnsWord);
@@ -134,7 +162,7 @@ void BringSteps(uint b, uint first, uint begin, uint end) {
     const uint to = WordsBefore(begin, step);
     [[unroll]] for (uint v = 0u; v < kVectors; ++v) {
       const uint place = v * kSubgroupSize + gl_SubgroupInvocationID;
-      UNPACK_LOAD(2, kType, 6, kScaleType, 7, 8, first, place, from, load >> blocks.y, blocks.x, to, kColumnsAtOnce)
+      UnpackLoad(first + place, load, from, place, to);
     }
   }
 }

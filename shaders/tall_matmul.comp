@@ -91,7 +91,7 @@ const uint kTurnsWord = 24u;  // {K}, or {blocks in a row, log2 of the loads in 
 #include "square_of_words.glsl"
 #endif
 #ifdef BLOCKS
-#include "block_steps.glsl"
+#include "scale_tiles.glsl"
 layout(constant_id = 11) const uint kScaleType = 0u;
 READ_SLOT(6)
 READ_SLOT(7)
