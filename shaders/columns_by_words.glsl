@@ -9,13 +9,17 @@
 #include "subgroup.glsl"
 #include "window.glsl"
 
-// COMPUTE(vectors) for each stretch of the `length` columns of a row, `first` its first one: of four vectors, of
-// which more than two are inside, or of one.
-#define FOR_EACH_STRETCH(first, length, COMPUTE)                                                  \
+// COMPUTE(vectors, is_before) for each stretch of the `length` columns of a row, `first` its first one: of four
+// vectors, of which more than two are inside, or of one. is_before: of a row whose first tap's word is number
+// `first_word` from where the row's image begins in the tensor on, what it has left of the image may be before it.
+#define FOR_EACH_STRETCH(first, length, first_word, COMPUTE)                                      \
   {                                                                                               \
+    const uint padding_ = P4(kWidth).z;                                                           \
+    const uint before_ = (first_word) < padding_ ? min((padding_ - 1u) / kWordStep + 1u, length) : 0u; \
     uint first = UNKNOWN_ZERO;                                                                    \
-    for (; first + 2u * kSubgroupSize < (length); first += 4u * kSubgroupSize) COMPUTE(4u)        \
-    for (; first < (length); first += kSubgroupSize) COMPUTE(1u)                                  \
+    for (; first < before_; first += kSubgroupSize) COMPUTE(1u, true)                             \
+    for (; first + 2u * kSubgroupSize < (length); first += 4u * kSubgroupSize) COMPUTE(4u, false) \
+    for (; first < (length); first += kSubgroupSize) COMPUTE(1u, false)                           \
   }
 
 // The taps of a row, inside or not; a loop where they are many.
@@ -24,22 +28,14 @@
   [[unroll]] for (uint kx = 0u; kx < taps_of_row_; ++kx)
 
 // Declares `words`, what the columns of a stretch have under a tap; that of its first column is at `from` of slot
-// `slot`, which all invocations share. In the padding it is whatever lies there, or, before the tensor, its first word:
-// of few stretches, in a loop, which drivers leave out for others.
-#define LOAD_COLUMNS(slot, words, vectors, from)                                                  \
+// `slot`, which all invocations share. In the padding it is whatever lies there, or the first word where `is_before`.
+#define LOAD_COLUMNS(slot, words, vectors, is_before, from)                                       \
   uint words[vectors];                                                                            \
   {                                                                                               \
-    const uint given_ = (from);                                                                   \
-    const uint lane_ = kWordStep * gl_SubgroupInvocationID;                                       \
-    const uint from_ = UNIFORM(int(given_) < 0 ? 0u : given_) + lane_;                            \
+    const uint from_ = (from) + kWordStep * gl_SubgroupInvocationID;                              \
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                         \
-      words[v_] = LOAD_WORD(slot, from_ + v_ * kWordStep * kSubgroupSize);                        \
-    }                                                                                             \
-    for (uint left_ = int(given_) < 0 ? 1u : 0u; left_ > 0u; --left_) {                           \
-      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                       \
-        const int place_ = int(given_ + lane_ + v_ * kWordStep * kSubgroupSize);                  \
-        words[v_] = LOAD_WORD(slot, uint(max(place_, 0)));                                        \
-      }                                                                                           \
+      const uint place_ = from_ + v_ * kWordStep * kSubgroupSize;                                 \
+      words[v_] = LOAD_WORD(slot, (is_before) ? uint(max(int(place_), 0)) : place_);              \
     }                                                                                             \
   }
 

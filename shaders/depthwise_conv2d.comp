@@ -114,7 +114,7 @@ void ComputeUnit(uint unit) {
 bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
 
 // Result `line`, of `length` columns, from column `first` on, as many vectors as that.
-#define COMPUTE_STRETCH(vectors)                                                                          \
+#define COMPUTE_STRETCH(vectors, is_before)                                                               \
   {                                                                                                       \
     float sums_[vectors];                                                                                 \
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) sums_[v_] = 0.0;                                  \
@@ -127,7 +127,7 @@ bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
       FOR_EACH_TAP(kx_) {                                                                                 \
         const uint column_ = UNIFORM(left_ + kx_ * WINDOW_DILATION(kWidth));                              \
         const float weight_ = uintBitsToFloat(LOAD_WORD(2, UNIFORM(filter_ + kx_ * P4(5).z)));            \
-        LOAD_COLUMNS(1, words_, vectors, UNIFORM(line_ + column_))                                        \
+        LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + column_))                             \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
           const uint word_ = IS_COLUMN_INSIDE(v_, column_, P4(kWidth).x) ? words_[v_] : 0u;               \
           parts_[v_] = fma(uintBitsToFloat(word_), weight_, parts_[v_]);                                  \
@@ -159,7 +159,8 @@ void ComputeLine(uint line_) {
   const float bias_ = kHasBias != 0u ? LOAD(4, kType, UNIFORM(channel)) : 0.0;
   const uint length_ = P(1);
   const uint result_ = UNIFORM(line_ * length_);
-  FOR_EACH_STRETCH(first_, length_, COMPUTE_STRETCH)
+  const uint first_word_ = UNIFORM(image_ + (top_ + taps_.x * WINDOW_DILATION(kHeight)) * strides_.z);
+  FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
 }
 
 void ComputeByWords() {

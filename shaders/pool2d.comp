@@ -231,7 +231,7 @@ VALUE MapTap(uint word) {
 }
 
 // Columns of the row from `first` on, as many vectors as that.
-#define COMPUTE_STRETCH(vectors)                                                                          \
+#define COMPUTE_STRETCH(vectors, is_before)                                                               \
   {                                                                                                       \
     VALUE totals_[vectors];                                                                               \
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) totals_[v_] = identity_;                          \
@@ -242,7 +242,7 @@ VALUE MapTap(uint word) {
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                         \
       FOR_EACH_TAP(kx_) {                                                                                 \
         const uint column_ = UNIFORM(left_ + kx_ * WINDOW_DILATION(kWidth));                              \
-        LOAD_COLUMNS(1, words_, vectors, UNIFORM(line_ + column_))                                        \
+        LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + column_))                             \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
           const VALUE tap_ = IS_COLUMN_INSIDE(v_, column_, P4(kWidth).x) ? MapTap(words_[v_]) : identity_; \
           parts_[v_] = Combine(parts_[v_], tap_);                                                         \
@@ -268,7 +268,8 @@ void ComputeRow(uvec4 place_) {
   uvec2 taps_ = TapsInside(kHeight, place_.x);
   taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
   const uint length_ = P4(1).x;
-  FOR_EACH_STRETCH(first_, length_, COMPUTE_STRETCH)
+  const uint first_word_ = UNIFORM(place_.y + (top_ + taps_.x * WINDOW_DILATION(kHeight)) * P(2));
+  FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
 }
 
 void ComputeByWords() {

@@ -63,10 +63,13 @@ RowByWords FindRowByWords(const Axis& height, const Axis& width) {
   row.taps_unrolled = width.window <= kUnrolledMax ? width.window : 0;
   const uint64_t loops_of_row = row.taps_unrolled != 0 ? 0 : width.window;
   const uint64_t turns = 1 + TapsMax(height, /*transposed=*/false) * (1 + loops_of_row);
-  // Stretches of four vectors, and up to two of one.
-  const auto stretches = [&](uint64_t lanes) { return width.output / (4 * lanes) + 3; };
+  // Stretches of four vectors, up to two of one, and those that may be before the tensor.
+  const uint64_t before = std::min(width.output, DivideRoundingUp(width.padding, width.stride));
+  const auto stretches = [&](uint64_t lanes) {
+    return width.output / (4 * lanes) + 3 + DivideRoundingUp(before, lanes);
+  };
   if (1 + stretches(kLanesMin) * turns > kInvocationIterationsMax) return {};
-  row.lane_turns = kLanesMax + (width.output / 4 + 3 * kLanesMax) * turns;
+  row.lane_turns = kLanesMax + (width.output / 4 + before + 4 * kLanesMax) * turns;
   return row;
 }
 
