@@ -74,14 +74,16 @@ struct Pixels {
   float of[kBlocksMax][TAPS];
 };
 
-Pixels LoadLine(Lines lines, uint line, const bool is_whole) {
+// Where the line may begin before the tensor, `is_before`, what then is left out is the tensor's first pixel.
+Pixels LoadLine(Lines lines, uint line, const bool is_whole, const bool is_before) {
   const uint y = lines.top + line;
   const uint at = UNIFORM(lines.place + y * lines.step) + STEP * gl_SubgroupInvocationID;
   const uint mask = is_whole || y < lines.height ? kAllBits : 0u;
   Pixels pixels;
   [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      uint pixel = LOAD_WORD(1, at + (STEP * kSubgroupSize * block + x)) & mask;
+      const uint of_tap = at + (STEP * kSubgroupSize * block + x);
+      uint pixel = LOAD_WORD(1, is_before ? uint(max(int(of_tap), 0)) : of_tap) & mask;
       if (IsMasked(block, x)) pixel &= lines.masks[block][x];
       pixels.of[block][x] = uintBitsToFloat(pixel);
     }
@@ -89,15 +91,16 @@ Pixels LoadLine(Lines lines, uint line, const bool is_whole) {
   return pixels;
 }
 
-// What lines do from `done` on, a multiple of STEP. Where they are whole, all are in the image, and each
+// What `count` lines do from `done` on, a multiple of STEP. Where they are whole, all are in the image, and each
 // that can ends a row of the result.
-void AddLines(Lines lines, uint done, const bool are_whole, inout Sums sums) {
+void AddLines(Lines lines, uint done, const uint count, const bool are_whole, const bool are_before,
+              inout Sums sums) {
   Pixels pixels[kLinesMax];
-  [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
-    if (kBlocks == 1u) pixels[i] = LoadLine(lines, done + i, are_whole);
+  [[unroll]] for (uint i = 0u; i < count; ++i) {
+    if (kBlocks == 1u) pixels[i] = LoadLine(lines, done + i, are_whole, are_before);
   }
-  [[unroll]] for (uint i = 0u; i < kLinesAtOnce; ++i) {
-    if (kBlocks > 1u) pixels[i] = LoadLine(lines, done + i, are_whole);
+  [[unroll]] for (uint i = 0u; i < count; ++i) {
+    if (kBlocks > 1u) pixels[i] = LoadLine(lines, done + i, are_whole, are_before);
     const uint of_step = i % STEP;
     const uint row = done / STEP + i / STEP - (kRowsOfLine - 1u);  // Before the first row it wraps.
     const uint to = lines.result + row * lines.columns;
@@ -176,12 +179,18 @@ void ComputeLines(Lines lines, uint row, uint first, uint last) {
   const uint below = STEP * row;
   const uint begin_whole = max(TAPS - 1u, before - min(before, below));
   const uint inside = min(end, lines.height + before - min(lines.height + before, below));
-  const uint end_whole = inside / kLinesAtOnce * kLinesAtOnce;
-  for (uint done = UNKNOWN_ZERO; done < end;) {
-    AddLines(lines, UNIFORM(done), false, sums);
+  const bool is_before = int(lines.place + lines.top * lines.step) < 0;
+  const uint end_before = UNIFORM(is_before ? min(end, before + P4(kWidth).z) : 0u);
+  uint done = UNKNOWN_ZERO;
+  for (; done < end_before; done += STEP) {
+    AddLines(lines, UNIFORM(done), STEP, false, true, sums);
+  }
+  while (done < end) {
+    AddLines(lines, UNIFORM(done), kLinesAtOnce, false, false, sums);
     done += kLinesAtOnce;
-    for (; kHasWholeTurns && done >= begin_whole && done < end_whole; done += kLinesAtOnce) {
-      AddLines(lines, UNIFORM(done), true, sums);
+    for (; kHasWholeTurns && done >= begin_whole && done + kLinesAtOnce <= inside;
+         done += kLinesAtOnce) {
+      AddLines(lines, UNIFORM(done), kLinesAtOnce, true, false, sums);
     }
   }
 }
