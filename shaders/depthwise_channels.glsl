@@ -11,6 +11,9 @@
 #include "depthwise.glsl"
 #include "subgroup.glsl"
 
+// Whether all blocks have ROWS rows: what is stored is then the same in each.
+layout(constant_id = 9) const uint kWholeRows = 0u;
+
 const uint kColumns = STEP == 1u ? 2u : 1u;
 const uint kAllBits = 0xffffffffu;
 
@@ -31,30 +34,46 @@ float LoadWeight(uint channel, uint y, uint x) {
     }                                                                                             \
   }
 
-// The rows and columns of `block`, for channels from `first` on.
-void ComputeChannels(uint block, uint first) {
-  const uint lane = gl_SubgroupInvocationID;
-  uvec4 across = P4(2);
-  uvec3 down = P4(3).xyz;
-  uint line = Divide(block, across.xyz);
-  uint column = across.w * (block - line * across.x);
-  uint batch = Divide(line, down);
-  uint row = ROWS * (line - batch * down.x);
-  uint channels = P(1);
-  const uint channel = min(first + lane, channels - 1u);
-
-  uvec4 strides = P4(4);
-  uvec2 size = uvec2(P4(kHeight).x, P4(kWidth).x);
-  // Before the first row, and the first column, they wrap.
-  uint top = row * STEP - P4(kHeight).z;
-  uint left = column * STEP - P4(kWidth).z;
-  uint lines[kLines];
+// The rows and columns that units have in common, one for each group of channels.
+struct Block {
+  uint lines[kLines];  // Where each begins, for channel 0.
   uint line_masks[kLines];
+  uint left;  // Before the first column it wraps.
+  uint count;  // Of columns.
+  uint result;  // Where the first row's begins, for channel 0.
+  uint rows;
+};
+
+Block FindBlock(uint index) {
+  const uvec4 across = P4(2);
+  const uvec3 down = P4(3).xyz;
+  const uint line = Divide(index, across.xyz);
+  const uint column = across.w * (index - line * across.x);
+  const uint batch = Divide(line, down);
+  const uint row = ROWS * (line - batch * down.x);
+  const uvec4 strides = P4(4);
+  const uint columns = P4(5).w;
+  Block block;
+  const uint top = row * STEP - P4(kHeight).z;  // Before the first row it wraps.
   [[unroll]] for (uint y = 0u; y < kLines; ++y) {
-    const bool inside = top + y < size.x;
-    lines[y] = UNIFORM(batch * strides.x + first + (inside ? (top + y) * strides.z : 0u)) + lane;
-    line_masks[y] = UNIFORM(inside ? kAllBits : 0u);
+    const bool inside = top + y < P4(kHeight).x;
+    block.lines[y] = UNIFORM(batch * strides.x + (inside ? (top + y) * strides.z : 0u));
+    block.line_masks[y] = UNIFORM(inside ? kAllBits : 0u);
   }
+  block.left = column * STEP - P4(kWidth).z;
+  block.count = min(across.w, columns - column);
+  block.result = ((batch * P(2) + row) * columns + column) * P(1);
+  block.rows = min(ROWS, P(2) - row);
+  return block;
+}
+
+// Channels from `first` on.
+void ComputeChannels(Block block, uint first) {
+  const uint lane = gl_SubgroupInvocationID;
+  const uint channels = P(1);
+  const uint channel = min(first + lane, channels - 1u);
+  const uint pixel_step = P4(4).w;
+  const uint width = P4(kWidth).x;
   float weights[TAPS][TAPS];
   [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) weights[y][x] = LoadWeight(channel, y, x);
@@ -65,25 +84,27 @@ void ComputeChannels(uint block, uint first) {
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums[d][i] = bias;
   }
 
-  uint columns = P4(5).w;
-  const uint count = min(across.w, columns - column);
+  uint lines[kLines];
+  [[unroll]] for (uint y = 0u; y < kLines; ++y) lines[y] = UNIFORM(block.lines[y] + first) + lane;
   uint results[ROWS];
   uint counts[ROWS];  // Of columns that are stored.
+  const uint row_step = P4(5).w * channels;
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    results[i] = UNIFORM(((batch * P(2) + row + i) * columns + column) * channels + first) + lane;
-    counts[i] = min(UNIFORM(row + i < P(2) ? count : 0u), first + lane < channels ? kAllBits : 0u);
+    results[i] = UNIFORM(block.result + i * row_step + first) + lane;
+    const bool is_there = kWholeRows != 0u || i < block.rows;
+    counts[i] = min(UNIFORM(is_there ? block.count : 0u), first + lane < channels ? kAllBits : 0u);
   }
-  const uint end = count + kPending;
+  const uint end = block.count + kPending;
   for (uint loop = UNKNOWN_ZERO; loop < end; loop += kColumns) {
     const uint turn = UNIFORM(loop);
     float pixels[kColumns * STEP][kLines];
     [[unroll]] for (uint s = 0u; s < kColumns * STEP; ++s) {
-      uint x = left + turn * STEP + s;
-      const bool inside = x < size.y;
-      const uint from = UNIFORM(inside ? x * strides.w : 0u);
+      uint x = block.left + turn * STEP + s;
+      const bool inside = x < width;
+      const uint from = UNIFORM(inside ? x * pixel_step : 0u);
       const uint mask = inside ? kAllBits : 0u;
       [[unroll]] for (uint y = 0u; y < kLines; ++y) {
-        pixels[s][y] = uintBitsToFloat(LOAD_WORD(1, lines[y] + from) & line_masks[y] & mask);
+        pixels[s][y] = uintBitsToFloat(LOAD_WORD(1, lines[y] + from) & block.line_masks[y] & mask);
       }
     }
     [[unroll]] for (uint c = 0u; c < kColumns; ++c) {
@@ -113,14 +134,15 @@ void ComputeAllChannels() {
   uint unit = StartOfWorkgroup(gl_WorkGroupID.x, units);
   const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, units);
   // Counted, since a division is one for each invocation.
-  uint block = unit / groups;
-  uint group = unit - block * groups;
-  for (; unit < end; ++unit) {
-    ComputeChannels(block, UNIFORM(group * gl_WorkGroupSize.x));
-    ++group;
-    const bool is_next_block = group == groups;
-    if (is_next_block) group = 0u;
-    if (is_next_block) ++block;
+  uint index = unit / groups;
+  uint group = unit - index * groups;
+  for (; unit < end; ++index) {
+    const Block block = FindBlock(index);
+    for (; unit < end && group < groups; ++unit) {
+      ComputeChannels(block, UNIFORM(group * gl_WorkGroupSize.x));
+      ++group;
+    }
+    group = 0u;
   }
 }
 

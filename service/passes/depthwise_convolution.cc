@@ -73,6 +73,17 @@ uint32_t BlocksSideBySide(const Axis& width) {
   return DivideRoundingUp(blocks, DivideRoundingUp(blocks, kBlocksMax));
 }
 
+// Columns of a unit by channels, where `bytes` are read and written (depthwise_channels.glsl). What
+// a second cache holds comes from it in any order; beyond that, processors see lines coming whose
+// pages are not more than they keep an eye on.
+uint32_t ColumnsOfUnit(const Image& output, uint64_t bytes) {
+  constexpr uint64_t kCachesBytes = uint64_t{4} << 20;
+  constexpr uint32_t kLineElements = 5376;
+  constexpr uint32_t kColumnsMin = 14;
+  if (bytes <= kCachesBytes) return kStepsMax;
+  return std::clamp(kLineElements / output.channel, kColumnsMin, kStepsMax);
+}
+
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
 // lines a turn, or a line of two blocks of columns and more, beside a turn for these and one for
@@ -165,6 +176,13 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   if (block.goes_down) {  // Units of one size, but for the last one.
     block.rows = DivideRoundingUp(output.row, DivideRoundingUp(output.row, block.rows));
   }
+  // Where they are enough for a subgroup of llvmpipe's (depthwise_channels.glsl).
+  constexpr uint32_t kLanesMax = 16;
+  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
+  const bool by_channels = channels_last && line >= kLanesMax && is_float;
+  if (by_channels && !builder.wide()) {
+    block.steps_max = ColumnsOfUnit(output, input.byte_length() + result.byte_length());
+  }
   // Units down the image and across, and steps of one of those.
   const uint32_t down = DivideRoundingUp<uint32_t>(output.row, block.rows);
   const uint32_t steps = channels_last ? output.column : fours;
@@ -173,11 +191,6 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   const uint64_t units = block.is_flat ? result.element_count() / 4
                                        : uint64_t{output.batch} * down * across *
                                              (channels_last ? fours : output.channel);
-
-  // Where they are enough for a subgroup of llvmpipe's (depthwise_channels.glsl).
-  constexpr uint32_t kLanesMax = 16;
-  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
-  const bool by_channels = channels_last && line >= kLanesMax && is_float;
 
   const uint32_t taps_of_row = convolution.width.window;
   const bool taps_together = convolution.filter_column == 1 &&
@@ -202,7 +215,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(TapsOutside(convolution.width));
     call.specialization.push_back(BlocksSideBySide(convolution.width));
   }
-  if (channels_last && block.steps_max > 1) call.specialization.push_back(by_channels);
+  if (channels_last && block.steps_max > 1) {
+    call.specialization.push_back(by_channels);
+    call.specialization.push_back(output.row % block.rows == 0);
+  }
   RowByWords row_by_words;
   if (call.shader == ShaderId::kDepthwiseConv2d) {
     if (!channels_last && is_float && !builder.wide()) {

@@ -219,6 +219,19 @@ TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
   }
 }
 
+// More than second caches hold: units of fewer columns, the last one narrower.
+TEST(LowerDepthwise, OfManyLargeChannels_MatchesReference) {
+  for (const uint32_t step : {1u, 2u}) {
+    const Conv2dAttributes attributes{.padding = List{1, 1, 1, 1},
+                                      .strides = List{step, step},
+                                      .groups = 1048,
+                                      .input_layout = InputOperandLayout::kNhwc,
+                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    ExpectConvolves(attributes, kFloat, {1, attributes.groups, 16 + step, 40 * step},
+                    {attributes.groups, 1, 3, 3}, step == 1, 650 + step);
+  }
+}
+
 // More rows than a unit goes down, and lines before and behind the image of which windows see
 // nothing else; of whole fours, which have kernels of their own, and not.
 TEST(LowerDepthwise, OfManyRows_MatchesReference) {
