@@ -2,8 +2,8 @@
 //
 // Specialisation constants: 1 data type; 2 whether a workgroup shares a row, each invocation taking
 // one stretch of it; 3 whether sums leave out their own element; 4 whether they start at the end; 5
-// whether elements are 32-bit and taken four at once: neighbours of a row that lies in one piece,
-// where rows are shared (then by turns, not in stretches), else of four neighbouring rows; 6 how many
+// whether elements are taken by quads: neighbours of a row that lies in one piece, where rows are shared
+// (then by turns, not in stretches), else, of 32 bits, of four neighbouring rows; 6 how many
 // fours of neighbouring rows an invocation takes, 1 to 4: where rows are interleaved, each of their
 // elements is likely to lie in another page, of which little is read at a time; 7 how far those fours are
 // from each other (FirstOfFours).
@@ -119,9 +119,18 @@ Totals AddTotals(VALUE own) {
   return totals;
 }
 
+const uint kHalves = kType == kFloat16 ? 2u : 1u;  // Elements in a word.
+const uint kPerQuad = 4u * kHalves;
+const uint kPerQuadMax = 8u;
+
+VALUE ElementOfRow(uvec4 quad, uint k) {
+  const uint word = quad[k / kHalves];
+  return Decode(uvec2(kHalves == 2u ? (word >> (16u * (k & 1u))) & 0xffffu : word, 0u), kType);
+}
+
 // A row that lies in one piece: invocations take neighbouring quads by turns.
-void ComputeRowByFour(uint row) {
-  uint quads = P(1) / kFour;
+void ComputeRowByQuads(uint row) {
+  uint quads = P(1) / kPerQuad;
   uint base = row * quads;
   VALUE sum = VALUE(0);
   for (uint start = 0u; start < quads; start += gl_WorkGroupSize.x) {
@@ -130,22 +139,23 @@ void ComputeRowByFour(uint row) {
     uint k = min(turn, quads - 1u);
     uint at = base + (kReversed != 0u ? quads - 1u - k : k);
     uvec4 quad = LOAD_QUAD(1, at);
-    VALUE before[kFour];
+    VALUE before[kPerQuadMax];
     VALUE own = VALUE(0);
-    VALUE elements[kFour];
-    [[unroll]] for (uint i = 0u; i < kFour; ++i) {
-      elements[i] = ElementOf(quad, kReversed != 0u ? kFour - 1u - i : i);
+    VALUE elements[kPerQuadMax];
+    [[unroll]] for (uint i = 0u; i < kPerQuad; ++i) {
+      elements[i] = ElementOfRow(quad, kReversed != 0u ? kPerQuad - 1u - i : i);
       before[i] = own;
       own += elements[i];
     }
     const VALUE zero = VALUE(0);
     Totals totals = AddTotals(inside ? own : zero);
     VALUE so_far = sum + totals.before;
-    uvec4 bits;
-    [[unroll]] for (uint i = 0u; i < kFour; ++i) {
+    uvec4 bits = uvec4(0u);
+    [[unroll]] for (uint i = 0u; i < kPerQuad; ++i) {
       VALUE result = so_far + before[i];
       if (kExclusive == 0u) result += elements[i];
-      bits[kReversed != 0u ? kFour - 1u - i : i] = Encode(result, kType).x;
+      const uint k = kReversed != 0u ? kPerQuad - 1u - i : i;
+      bits[k / kHalves] |= Encode(result, kType).x << (kHalves == 2u ? 16u * (k & 1u) : 0u);
     }
     if (inside) STORE_QUAD(2, at, bits)
     sum += totals.all;
@@ -153,12 +163,12 @@ void ComputeRowByFour(uint row) {
 }
 #else
 void ComputeRowsByFour(uint first) {}
-void ComputeRowByFour(uint row) {}
+void ComputeRowByQuads(uint row) {}
 #endif
 
 void main() {
   if (kByFour != 0u && kByWorkgroup != 0u) {
-    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByFour(row);
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByQuads(row);
     return;
   }
   if (kByFour != 0u) {

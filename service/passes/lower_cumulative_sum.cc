@@ -46,6 +46,15 @@ Status AddCumulativeSumByTiles(const Node& node, const AxisView& view, LoweringB
 
 }  // namespace
 
+bool SumsAlongQuads(const Node& node, const LoweringBuilder& builder) {
+  constexpr uint32_t kAxisMin = 32;
+  const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const AxisView view = ViewAlong(input.shape(), attributes.axis);
+  const uint32_t per_quad = PerQuad(input.data_type());
+  return per_quad >= 4 && view.inner == 1 && view.axis % per_quad == 0 && view.axis >= kAxisMin;
+}
+
 Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -54,7 +63,7 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
     return AddCumulativeSumByTiles(node, view, builder);
   }
   const bool quads = PerQuad(input.data_type()) == 4;
-  const bool along_row = quads && view.inner == 1 && view.axis % 4 == 0 && view.axis >= 32;
+  const bool along_row = SumsAlongQuads(node, builder);
   // Otherwise, sharing a row reads it twice.
   const uint64_t rows_min = builder.wide() ? InterleavedRowsMin(true) : 64;
   const bool shares_row = along_row || (view.axis >= 128 && view.rows < rows_min);

@@ -15,6 +15,8 @@ bool ReducesHalvesByWords(const Node& node, const LoweringBuilder& builder);
 // argMax and argMin: the first of equals; NaN counts as the extreme.
 Status LowerArgReduce(const Node& node, LoweringBuilder& builder);
 Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder);
+// Whether running sums go along rows that are taken by quads.
+bool SumsAlongQuads(const Node& node, const LoweringBuilder& builder);
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder);
 
 }  // namespace webnnd::service

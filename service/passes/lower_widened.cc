@@ -32,7 +32,8 @@ uint64_t ElementsMin(const Node& node) {
 }
 
 // Whether its kernel for float16 takes neighbours together, too.
-bool ReducesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
+bool TakesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
+  if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return SumsAlongQuads(node, builder);
   const auto* reduce = std::get_if<webidl::ReduceAttributes>(&node.attributes);
   if (reduce == nullptr) return false;
   const uint32_t rank = builder.descriptor(node.operands[0]).rank();
@@ -59,7 +60,7 @@ bool IsWidened(const Node& node, const LoweringBuilder& builder) {
   const uint64_t elements =
       operand.element_count() + builder.descriptor(node.results[0]).element_count();
   return operand.data_type() == OperandDataType::kFloat16 && elements >= elements_min &&
-         elements <= kElementsMax && !ReducesNeighboursTogether(node, builder);
+         elements <= kElementsMax && !TakesNeighboursTogether(node, builder);
 }
 
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder) {

@@ -64,6 +64,16 @@ TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
   }
 }
 
+// Of rows in one piece, in quads and not, and such as the last turn leaves invocations idle.
+TEST(LowerCumulativeSum, EightHalvesAtOnce_MatchReference) {
+  for (int choice = 0; choice < 4; ++choice) {
+    for (uint32_t length : {32u, 36u, 40u, 128u, 304u}) {
+      ExpectCumulativeSum(RandomTensor(kHalf, {3, length}, 50 + length), 1, choice & 1, choice & 2);
+    }
+  }
+  ExpectCumulativeSum(RandomTensor(kHalf, {50, 2048}, 46), 1, false, false);
+}
+
 // So many elements of rows that are interleaved that GPUs divide them between tiles, which the rows
 // or their lengths may leave in part empty.
 TEST(LowerCumulativeSum, InterleavedRowsInParts_MatchReference) {
