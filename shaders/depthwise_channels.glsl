@@ -3,8 +3,8 @@
 // and registers hold all that four rows need.
 //
 // A workgroup, which is a subgroup there, takes ROWS rows of the result, column after column, for as
-// many channels as it has invocations. What those share, UNIFORM names as such. Of each turn the pixels
-// for kColumns columns are loaded first: sums do not wait for where pixels are.
+// many channels as it has invocations. What those share, UNIFORM names as such. A turn is for a column, of
+// which all pixels are loaded first: sums do not wait for where pixels are.
 #ifndef WEBNND_SHADERS_DEPTHWISE_CHANNELS_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_CHANNELS_GLSL_
 
@@ -14,7 +14,6 @@
 // Whether all blocks have ROWS rows: what is stored is then the same in each.
 layout(constant_id = 9) const uint kWholeRows = 0u;
 
-const uint kColumns = STEP == 1u ? 2u : 1u;
 const uint kAllBits = 0xffffffffu;
 
 float LoadWeight(uint channel, uint y, uint x) {
@@ -22,13 +21,14 @@ float LoadWeight(uint channel, uint y, uint x) {
   return LOAD(2, kType, channel * strides.x + y * strides.y + x * strides.z);
 }
 
-// Adds column s of the next `STEP` ones to all sums that it is a part of.
+// Adds column s of a turn to all sums that it is a part of.
 #define ADD_PIXELS(pixels, s)                                                                     \
   [[unroll]] for (uint y = 0u; y < kLines; ++y) {                                                 \
     [[unroll]] for (uint i = 0u; i < ROWS; ++i) {                                                 \
       [[unroll]] for (uint d = 0u; d <= kPending; ++d) {                                          \
         if (y >= i * STEP && y < i * STEP + TAPS && (s) + d * STEP < TAPS) {                      \
-          sums[d][i] = fma((pixels)[y], weights[y - i * STEP][(s) + d * STEP], sums[d][i]);       \
+          sums.of[d][i] = fma((pixels)[y], channels.weights[y - i * STEP][(s) + d * STEP],        \
+                              sums.of[d][i]);                                                     \
         }                                                                                         \
       }                                                                                           \
     }                                                                                             \
@@ -40,6 +40,8 @@ struct Block {
   uint line_masks[kLines];
   uint left;  // Before the first column it wraps.
   uint count;  // Of columns.
+  uint begin_whole;  // Turns from there on, and before end_whole, see nothing outside of the image, and all
+  uint end_whole;    // that they store is there, where there are channels for all invocations.
   uint result;  // Where the first row's begins, for channel 0.
   uint rows;
 };
@@ -55,75 +57,99 @@ Block FindBlock(uint index) {
   const uint columns = P4(5).w;
   Block block;
   const uint top = row * STEP - P4(kHeight).z;  // Before the first row it wraps.
+  bool are_lines_inside = true;
   [[unroll]] for (uint y = 0u; y < kLines; ++y) {
     const bool inside = top + y < P4(kHeight).x;
     block.lines[y] = UNIFORM(batch * strides.x + (inside ? (top + y) * strides.z : 0u));
     block.line_masks[y] = UNIFORM(inside ? kAllBits : 0u);
+    are_lines_inside = are_lines_inside && inside;
   }
   block.left = column * STEP - P4(kWidth).z;
   block.count = min(across.w, columns - column);
   block.result = ((batch * P(2) + row) * columns + column) * P(1);
   block.rows = min(ROWS, P(2) - row);
+  // The image's columns, counted from where the block's windows begin.
+  const uint begin = P4(kWidth).z - min(P4(kWidth).z, column * STEP);
+  const uint image_end = P4(kWidth).z + P4(kWidth).x;
+  const uint end = image_end - min(image_end, column * STEP);
+  block.begin_whole = max(kPending, (begin + STEP - 1u) / STEP);
+  // Rows that are not there have lines that are not, or there would be one more.
+  block.end_whole = are_lines_inside ? min(block.count + kPending, end / STEP) : 0u;
   return block;
 }
 
-// Channels from `first` on.
-void ComputeChannels(Block block, uint first) {
-  const uint lane = gl_SubgroupInvocationID;
-  const uint channels = P(1);
-  const uint channel = min(first + lane, channels - 1u);
-  const uint pixel_step = P4(4).w;
-  const uint width = P4(kWidth).x;
+// What a unit knows of its channels.
+struct Channels {
   float weights[TAPS][TAPS];
-  [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
-    [[unroll]] for (uint x = 0u; x < TAPS; ++x) weights[y][x] = LoadWeight(channel, y, x);
-  }
-  float bias = kHasBias != 0u ? LOAD(4, kType, channel) : 0.0;
-  float sums[kPending + 1u][ROWS];
-  [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
-    [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums[d][i] = bias;
-  }
-
+  float bias;
   uint lines[kLines];
-  [[unroll]] for (uint y = 0u; y < kLines; ++y) lines[y] = UNIFORM(block.lines[y] + first) + lane;
   uint results[ROWS];
   uint counts[ROWS];  // Of columns that are stored.
-  const uint row_step = P4(5).w * channels;
+};
+
+struct ChannelSums {
+  float of[kPending + 1u][ROWS];
+};
+
+void AddColumn(Block block, Channels channels, uint turn, const bool is_whole, inout ChannelSums sums) {
+  float pixels[STEP][kLines];
+  [[unroll]] for (uint s = 0u; s < STEP; ++s) {
+    const uint x = block.left + turn * STEP + s;
+    const bool inside = is_whole || x < P4(kWidth).x;
+    const uint from = UNIFORM(inside ? x * P4(4).w : 0u);
+    const uint mask = inside ? kAllBits : 0u;
+    [[unroll]] for (uint y = 0u; y < kLines; ++y) {
+      const uint pixel = LOAD_WORD(1, channels.lines[y] + from);
+      pixels[s][y] = uintBitsToFloat(is_whole ? pixel : pixel & block.line_masks[y] & mask);
+    }
+  }
+  [[unroll]] for (uint s = 0u; s < STEP; ++s) {
+    ADD_PIXELS(pixels[s], s)
+  }
+  const uint place = turn - kPending;
+  const uint to = UNIFORM(place * P(1));
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-    results[i] = UNIFORM(block.result + i * row_step + first) + lane;
+    if (is_whole || place < channels.counts[i]) {
+      float sum = sums.of[kPending][i];
+      if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, channels.results[i] + to));
+      STORE_WORD(3, channels.results[i] + to, floatBitsToUint(Activate(sum)));
+    }
+    [[unroll]] for (uint d = 0u; d < kPending; ++d) {
+      sums.of[kPending - d][i] = sums.of[kPending - d - 1u][i];
+    }
+    sums.of[0][i] = channels.bias;
+  }
+}
+
+// Those from `first` on.
+void ComputeChannels(Block block, uint first) {
+  const uint lane = gl_SubgroupInvocationID;
+  const uint channel = min(first + lane, P(1) - 1u);
+  Channels channels;
+  [[unroll]] for (uint y = 0u; y < TAPS; ++y) {
+    [[unroll]] for (uint x = 0u; x < TAPS; ++x) channels.weights[y][x] = LoadWeight(channel, y, x);
+  }
+  channels.bias = kHasBias != 0u ? LOAD(4, kType, channel) : 0.0;
+  ChannelSums sums;
+  [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
+    [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums.of[d][i] = channels.bias;
+  }
+  [[unroll]] for (uint y = 0u; y < kLines; ++y) {
+    channels.lines[y] = UNIFORM(block.lines[y] + first) + lane;
+  }
+  const uint row_step = P4(5).w * P(1);
+  [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+    channels.results[i] = UNIFORM(block.result + i * row_step + first) + lane;
     const bool is_there = kWholeRows != 0u || i < block.rows;
-    counts[i] = min(UNIFORM(is_there ? block.count : 0u), first + lane < channels ? kAllBits : 0u);
+    channels.counts[i] = min(UNIFORM(is_there ? block.count : 0u), first + lane < P(1) ? kAllBits : 0u);
   }
   const uint end = block.count + kPending;
-  for (uint loop = UNKNOWN_ZERO; loop < end; loop += kColumns) {
-    const uint turn = UNIFORM(loop);
-    float pixels[kColumns * STEP][kLines];
-    [[unroll]] for (uint s = 0u; s < kColumns * STEP; ++s) {
-      uint x = block.left + turn * STEP + s;
-      const bool inside = x < width;
-      const uint from = UNIFORM(inside ? x * pixel_step : 0u);
-      const uint mask = inside ? kAllBits : 0u;
-      [[unroll]] for (uint y = 0u; y < kLines; ++y) {
-        pixels[s][y] = uintBitsToFloat(LOAD_WORD(1, lines[y] + from) & block.line_masks[y] & mask);
-      }
-    }
-    [[unroll]] for (uint c = 0u; c < kColumns; ++c) {
-      [[unroll]] for (uint s = 0u; s < STEP; ++s) {
-        ADD_PIXELS(pixels[c * STEP + s], s)
-      }
-      const uint place = turn + c - kPending;
-      const uint to = UNIFORM(place * channels);
-      [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
-        if (place < counts[i]) {
-          float sum = sums[kPending][i];
-          if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, results[i] + to));
-          STORE_WORD(3, results[i] + to, floatBitsToUint(Activate(sum)));
-        }
-        [[unroll]] for (uint d = 0u; d < kPending; ++d) {
-          sums[kPending - d][i] = sums[kPending - d - 1u][i];
-        }
-        sums[0][i] = bias;
-      }
+  const uint end_whole = UNIFORM(first + gl_WorkGroupSize.x <= P(1) ? block.end_whole : 0u);
+  for (uint turn = UNKNOWN_ZERO; turn < end;) {
+    AddColumn(block, channels, UNIFORM(turn), false, sums);
+    ++turn;
+    for (; turn >= block.begin_whole && turn < end_whole; ++turn) {
+      AddColumn(block, channels, UNIFORM(turn), true, sums);
     }
   }
 }

@@ -219,6 +219,18 @@ TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
   }
 }
 
+// Windows that see nothing but padding, on all sides.
+TEST(LowerDepthwise, OfManyPaddedChannels_MatchesReference) {
+  for (const uint32_t step : {1u, 2u}) {
+    const Conv2dAttributes attributes{.padding = List{5, 6, 7, 4},
+                                      .strides = List{step, step},
+                                      .groups = 32,
+                                      .input_layout = InputOperandLayout::kNhwc,
+                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    ExpectConvolves(attributes, kFloat, {2, 32, 11, 13}, {32, 1, 3, 3}, step == 1, 640 + step);
+  }
+}
+
 // More than second caches hold: units of fewer columns, the last one narrower.
 TEST(LowerDepthwise, OfManyLargeChannels_MatchesReference) {
   for (const uint32_t step : {1u, 2u}) {
