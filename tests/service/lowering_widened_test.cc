@@ -116,9 +116,10 @@ bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataT
 TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   const webidl::ReduceAttributes along = {.axes = {{1}}};
   for (const Case& c : WidenedCases()) {
-    const bool reduces = std::holds_alternative<webidl::ReduceAttributes>(c.attributes);
-    EXPECT_TRUE(IsWidenedFor(c.kind, reduces ? OperatorAttributes(along) : c.attributes, kHalf, 64))
-        << webidl::OperatorName(c.kind);
+    OperatorAttributes attributes = c.attributes;
+    if (std::holds_alternative<webidl::ReduceAttributes>(attributes)) attributes = along;
+    if (auto* sum = std::get_if<webidl::CumulativeSumAttributes>(&attributes)) sum->axis = 0;
+    EXPECT_TRUE(IsWidenedFor(c.kind, attributes, kHalf, 64)) << webidl::OperatorName(c.kind);
   }
   constexpr auto kSum = OperatorKind::kReduceSum;
   EXPECT_FALSE(IsWidenedFor(kSum, along, kFloat, 64));
@@ -132,6 +133,8 @@ TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
       IsWidenedFor(OperatorKind::kCumulativeSum, webidl::CumulativeSumAttributes{}, kHalf, 4));
   EXPECT_FALSE(
       IsWidenedFor(OperatorKind::kCumulativeSum, webidl::CumulativeSumAttributes{}, kHalf, 3));
+  EXPECT_FALSE(IsWidenedFor(OperatorKind::kCumulativeSum,
+                            webidl::CumulativeSumAttributes{.axis = 1}, kHalf, 64));  // By quads.
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kRelu, webidl::NoAttributes{}, kHalf, 64));
 }
 
