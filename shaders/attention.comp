@@ -4,10 +4,11 @@
 // keys are divided (attention_combine.comp).
 //
 // A line is one query: a head of one row. Lines of all rows and of the heads that share keys are
-// numbered row by row; LINES of them make a tile, and a team of eight invocations computes a tile
-// against a stretch of keys, so that each key is loaded once a tile. An invocation holds every eighth
-// load of a line of q and of the result. It gets its share of the products of eight keys, and the
-// shares are added up so that invocation i ends with the score of key i.
+// numbered row by row; LINES of them make a tile, and a team of eight invocations, or of four where
+// subgroups have no more, computes a tile against a stretch of keys, so that each key is loaded once a
+// tile. An invocation holds every eighth load of a line of q and of the result. It gets its share of the
+// products of as many keys as there are invocations, and the shares are added up so that invocation i
+// ends with the score of key i.
 //
 // Parameters: 0 lines for each head of keys (0: no work); 1 heads of keys; 2 keys of each head; 3 loads
 // (128 bits) of a head; 4..6 heads that share keys, as divisor; 7 splits; 8 fours of a row of q; 9 fours
@@ -44,7 +45,7 @@ READ_SLOT_WIDE(3)
 READ_SLOT(4)
 WRITE_SLOT(8)
 
-const uint kTeam = 8u;
+const uint kTeam = kSubgroupSize != 0u && kSubgroupSize < 8u ? 4u : 8u;
 // Keys whose products are added up together: more make a larger kernel, and drivers compile slowly.
 const uint kGroup = 4u;
 // At most so many lines of a tile, and vectors of four elements of them all (Tiling of
@@ -164,13 +165,13 @@ float SumPair(float a, float b, uint bit) {
   return (is_upper ? b : a) + OfTeam(is_upper ? a : b, Lane() ^ bit);
 }
 
-// Adds up the shares that a team of eight has of four values: invocation i gets value i modulo four.
+// Adds up the shares that a team has of four values: invocation i gets value i modulo four.
 float SumShares(float x[kGroup]) {
   float sum = SumPair(SumPair(x[0], x[1], 1u), SumPair(x[2], x[3], 1u), 2u);
-  return sum + OfTeam(sum, Lane() ^ 4u);
+  return kTeam == kGroup ? sum : sum + OfTeam(sum, Lane() ^ 4u);
 }
 
-// One block of keys; `base` is the first load of the head's rows.
+// One block of keys, one for each invocation; `base` is the first load of the head's rows.
 void AddBlock(Tile tile, uint first, uint base, inout Lines lines) {
   float scores[kLinesMax];
   [[unroll]] for (uint t = 0u; t < kLines; ++t) scores[t] = 0.0;
@@ -275,7 +276,7 @@ void FindKeys(inout Tile tile) {
 
 // Blocks of keys that the teams of a subgroup, which stay together, go through.
 uint CountBlocks(Tile tile) {
-  uint blocks = (tile.end - tile.begin + kKeysPerBlock - 1u) / kKeysPerBlock;
+  uint blocks = (tile.end - tile.begin + kTeam - 1u) / kTeam;
   for (uint bit = kTeam; bit < SUBGROUP_SIZE; bit <<= 1) {
     blocks = max(blocks, subgroupShuffleXor(blocks, bit));
   }
@@ -287,7 +288,7 @@ void ComputeTile(Tile tile, uint blocks) {
   StartLines(tile, lines);
   uint base = tile.head * P(15) * P(3);
   for (uint block = 0u; block < blocks; ++block) {
-    AddBlock(tile, tile.begin + block * kKeysPerBlock, base, lines);
+    AddBlock(tile, tile.begin + block * kTeam, base, lines);
   }
   [[unroll]] for (uint t = 0u; t < kLines; ++t) StoreLine(tile, t, lines);
 }

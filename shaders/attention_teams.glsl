@@ -67,12 +67,12 @@ void PutTogether(inout Lines lines) {
 
 // All invocations of the workgroup stay together. Beyond the last key it stands in, unseen.
 void ComputeTileTogether(Tile tile) {
-  const uint blocks = (tile.end - tile.begin + kKeysPerBlock - 1u) / kKeysPerBlock;
+  const uint blocks = (tile.end - tile.begin + kTeam - 1u) / kTeam;
   Lines lines;
   StartLines(tile, lines);
   const uint base = tile.head * P(15) * P(3);
   for (uint block = 0u; block < blocks; block += kTeams) {
-    AddBlock(tile, tile.begin + (block + TeamIndex()) * kKeysPerBlock, base, lines);
+    AddBlock(tile, tile.begin + (block + TeamIndex()) * kTeam, base, lines);
   }
   PutTogether(lines);
   // One team stores: the others' tiles have no keys.

@@ -63,7 +63,7 @@ struct DeviceTraits {
   // It runs tens of thousands of invocations at once: it needs as many to be busy, and they need
   // not be the same work for each.
   bool wide = false;
-  // Its subgroups have fewer than eight invocations, which kernels of attention work in teams of.
+  // Its subgroups have four invocations, where others have eight and more.
   bool narrow = false;
   StreamedStores streamed_stores;
 };

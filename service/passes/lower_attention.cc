@@ -18,7 +18,7 @@ using webidl::OperandDescriptor;
 // Elements that kernels move at once.
 constexpr uint32_t kFour = 4;
 // Invocations that share a tile of lines (kTeam of shaders/attention.comp).
-constexpr uint32_t kTeam = 8;
+uint32_t TeamOf(const DeviceTraits& device) { return device.narrow ? 4 : 8; }
 // Vectors of four elements that an invocation holds of all lines of a tile: 16 make a prompt of
 // 2000 tokens 2 % faster, and take llvmpipe 0.3 s more to compile. Where there is one row, more is
 // worth it: keys are then read once for all heads that share them.
@@ -83,12 +83,13 @@ struct Tiling {
   uint32_t fours_per_invocation = 0;
 };
 
-Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_half, bool wide) {
+Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_half,
+                  const DeviceTraits& device) {
   Tiling tiling;
   const uint32_t fours_per_load = is_half ? 2 : 1;
   tiling.lines = rows * macro.group;
   tiling.loads = macro.head_size / (kFour * fours_per_load);
-  tiling.loads_per_invocation = DivideRoundingUp(tiling.loads, kTeam);
+  tiling.loads_per_invocation = DivideRoundingUp(tiling.loads, TeamOf(device));
   tiling.fours_per_invocation = tiling.loads_per_invocation * fours_per_load;
   const uint32_t fours_max = rows == 1 ? kFoursPerTileOfOneRowMax : kFoursPerTileMax;
   const uint32_t lines_max =
@@ -97,9 +98,10 @@ Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_
   const uint32_t tiles = DivideRoundingUp(tiling.lines, lines_max);
   tiling.lines_per_tile = DivideRoundingUp(tiling.lines, tiles);
   if (rows == 1 && keys > kUndividedKeysMax) {
-    tiling.splits = wide ? std::min(keys / kKeysPerSplitOfWide, kSplitsOfWideMax) : kSplitsMax;
+    tiling.splits =
+        device.wide ? std::min(keys / kKeysPerSplitOfWide, kSplitsOfWideMax) : kSplitsMax;
   }
-  tiling.teams_share = wide && uint64_t{macro.key_value_heads} * tiles <= kSharedTilesMax;
+  tiling.teams_share = device.wide && uint64_t{macro.key_value_heads} * tiles <= kSharedTilesMax;
   return tiling;
 }
 
@@ -118,7 +120,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
   const auto capacity = NarrowCast<uint32_t>(builder.descriptor(keys).element_count() /
                                              (uint64_t{macro.key_value_heads} * macro.head_size));
   const uint32_t key_count = macro.keys != 0 ? macro.keys : capacity;
-  const Tiling tiling = MakeTiling(macro, rows, key_count, is_half, builder.wide());
+  const Tiling tiling = MakeTiling(macro, rows, key_count, is_half, builder.device());
   const bool is_divided = tiling.splits > 1;
   const uint32_t window = macro.window != 0 ? macro.window : std::numeric_limits<int32_t>::max();
   const auto reach = static_cast<uint32_t>(macro.reach);
@@ -167,7 +169,7 @@ Status Lower(const Attention& macro, const Node& node, LoweringBuilder& builder)
     call.specialization.push_back(1);
     call.workgroups = tiles;
   } else {
-    call.invocations = kTeam * tiles;
+    call.invocations = TeamOf(builder.device()) * tiles;
   }
   call.cost = 2 * uint64_t{lines} * key_count * macro.head_size;
   builder.AddCall(std::move(call));

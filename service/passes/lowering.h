@@ -55,6 +55,7 @@ class LoweringBuilder {
   const Graph& graph() const { return graph_; }
   bool wide() const { return graph_.device.wide; }
   const StreamedStores& streamed_stores() const { return graph_.device.streamed_stores; }
+  const DeviceTraits& device() const { return graph_.device; }
   // Found when they are first asked for: many a builder lowers nothing.
   const TransposedViews& views() {
     if (!views_) views_.emplace(graph_);

@@ -47,9 +47,8 @@ Result<std::shared_ptr<Device>> Device::Open(uint32_t adapter_index, const Devic
 bool Device::wide() const { return impl_->profile().wide; }
 
 bool Device::narrow() const {
-  constexpr uint32_t kTeam = 8;  // Of attention.comp.
-  const uint32_t size = impl_->profile().subgroup_size;
-  return size != 0 && size < kTeam;
+  constexpr uint32_t kNarrow = 4;
+  return impl_->profile().subgroup_size == kNarrow;
 }
 
 const StreamedStores& Device::streamed_stores() const { return impl_->profile().streamed_stores; }

@@ -32,22 +32,12 @@ Operand AddProbabilities(Net& net, const Operand& keys) {
   return Must(builder.Softmax(Must(builder.Add(scaled, mask)), 2));
 }
 
-void WriteAttentionOfOneRow(Net& net) {
-  Operand keys = net.In(kFloat, {2, kKeys, kHeadSize});
-  Operand probabilities = Must(net.builder.Reshape(AddProbabilities(net, keys), {2, 2, kKeys}));
-  net.Out(Must(net.builder.Matmul(probabilities, net.In(kFloat, {2, kKeys, kHeadSize}))));
-}
-
 TEST_F(Fusion, AttentionOfOneRow_IsOneKernel) {
-  if (TestDevice()->narrow()) GTEST_SKIP() << "its kernel has teams of eight neighbours";
-  ExpectKernels(1, WriteAttentionOfOneRow);
-}
-
-// With vectors of 128 bits (service/fusion_lanes_128).
-TEST_F(Fusion, AttentionWhereSubgroupsAreNarrow_IsLeftAlone) {
-  if (!TestDevice()->narrow()) GTEST_SKIP() << "subgroups have eight invocations and more";
-  ExpectKernels(Run(WriteAttentionOfOneRow, /*fusion=*/true, "-attention").kernels,
-                WriteAttentionOfOneRow);
+  ExpectKernels(1, [](Net& net) {
+    Operand keys = net.In(kFloat, {2, kKeys, kHeadSize});
+    Operand probabilities = Must(net.builder.Reshape(AddProbabilities(net, keys), {2, 2, kKeys}));
+    net.Out(Must(net.builder.Matmul(probabilities, net.In(kFloat, {2, kKeys, kHeadSize}))));
+  });
 }
 
 // Head h of each pair goes with values h, not pair i with values i.

@@ -59,10 +59,8 @@ class Pass {
       const bool is_macro = !std::holds_alternative<std::monostate>(graph_.nodes[i].macro);
       if (taken_[i] || (is_macro && !row.of_macros)) continue;
       std::optional<Match> match = row.pattern(index_, graph_.nodes[i]);
-      if (match && HasKernels(match->node.macro) && choice_.Allows(match->node.macro) &&
-          Take(*match, i)) {
+      if (match && choice_.Allows(match->node.macro) && Take(*match, i))
         matches_.push_back({i, std::move(match->node)});
-      }
     }
     if (matches_.empty()) return false;
     for (Found& found : matches_) Replace(found);
@@ -83,10 +81,6 @@ class Pass {
     std::vector<ValueId> operands;
   };
   static constexpr size_t kNotJoined = SIZE_MAX;
-
-  bool HasKernels(const Macro& macro) const {
-    return !graph_.device.narrow || !std::holds_alternative<Attention>(macro);
-  }
 
   static bool Contains(const std::vector<ValueId>& values, ValueId value) {
     return std::find(values.begin(), values.end(), value) != values.end();
