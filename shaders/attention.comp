@@ -6,7 +6,7 @@
 // A line is one query: a head of one row. Lines of all rows and of the heads that share keys are
 // numbered row by row; LINES of them make a tile, and a team of eight invocations, or of four where
 // subgroups have no more, computes a tile against a stretch of keys, so that each key is loaded once a
-// tile. An invocation holds every eighth load of a line of q and of the result. It gets its share of the
+// tile. An invocation holds every eighth load, or fourth, of a line of q and of the result. It gets its share of the
 // products of as many keys as there are invocations, and the shares are added up so that invocation i
 // ends with the score of key i.
 //

@@ -73,8 +73,9 @@ Block FindBlock(uint index) {
   const uint image_end = P4(kWidth).z + P4(kWidth).x;
   const uint end = image_end - min(image_end, column * STEP);
   block.begin_whole = max(kPending, (begin + STEP - 1u) / STEP);
-  // Rows that are not there have lines that are not, or there would be one more.
-  block.end_whole = are_lines_inside ? min(block.count + kPending, end / STEP) : 0u;
+  // A single row may move by another step than STEP: then lines of others, which are not there, are inside.
+  const bool is_whole = are_lines_inside && block.rows == ROWS;
+  block.end_whole = is_whole ? min(block.count + kPending, end / STEP) : 0u;
   return block;
 }
 

@@ -86,8 +86,8 @@ uint32_t ColumnsOfUnit(const Image& output, uint64_t bytes) {
 
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
-// lines a turn, or a line of two blocks of columns and more, beside a turn for these and one for
-// the channel.
+// lines a turn (but for a few before the tensor), or a line of two blocks of columns and more, beside
+// a turn for these and one for the channel.
 uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps, uint32_t step) {
   constexpr uint32_t kLanesMax = 16;
   constexpr uint32_t kRowsMax = 64;

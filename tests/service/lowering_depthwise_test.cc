@@ -118,6 +118,15 @@ TEST(LowerDepthwise, ByBlocks_MatchReference) {
                   {2, 1, 3, 3}, true, 1);
   ExpectConvolves(Conv2dAttributes{.strides = List{1, 2}, .groups = 2}, kFloat, {1, 2, 3, 20},
                   {2, 1, 3, 3}, true, 2);
+  // In images that have lines for more of them; the next ones are others' to compute.
+  for (const uint32_t step : {1u, 2u}) {
+    const Conv2dAttributes attributes{.strides = List{4 * step, step},
+                                      .groups = 16,
+                                      .input_layout = InputOperandLayout::kNhwc,
+                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    ExpectConvolves(attributes, kFloat, {64, 16, step == 1 ? 6u : 10u, 8 * step}, {16, 1, 3, 3},
+                    true, 3);
+  }
 }
 
 // Results as large as images, in rows that are no whole fours: with quads in two rows, and in two
