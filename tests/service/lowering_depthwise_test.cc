@@ -253,6 +253,29 @@ TEST(LowerDepthwise, OfManyLargeChannels_MatchesReference) {
   }
 }
 
+// Windows of all kernels that begin in the padding, before the tensor
+// (service/lowering_depthwise_gpu_assisted).
+TEST(LowerDepthwise, BeforeTheTensor_MatchesReference) {
+  struct Case {
+    uint32_t window;
+    uint32_t step;
+    uint32_t dilation;
+    uint32_t size;
+  };
+  // Blocks of columns and rows, as large as the image, by words.
+  for (const Case& c :
+       {Case{3, 1, 1, 16}, Case{3, 2, 1, 16}, Case{5, 2, 1, 13}, Case{3, 1, 1, 13},
+        Case{5, 1, 1, 13}, Case{7, 1, 1, 20}, Case{3, 1, 2, 20}, Case{7, 2, 1, 20}}) {
+    const uint32_t padding = c.window / 2 * c.dilation;
+    const Conv2dAttributes attributes{.padding = List{padding, padding, padding, padding},
+                                      .strides = List{c.step, c.step},
+                                      .dilations = List{c.dilation, c.dilation},
+                                      .groups = 2};
+    ExpectConvolves(attributes, kFloat, {1, 2, c.size, c.size}, {2, 1, c.window, c.window}, false,
+                    660 + c.window);
+  }
+}
+
 // More rows than a unit goes down, and lines before and behind the image of which windows see
 // nothing else; of whole fours, which have kernels of their own, and not.
 TEST(LowerDepthwise, OfManyRows_MatchesReference) {
