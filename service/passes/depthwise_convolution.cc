@@ -86,8 +86,8 @@ uint32_t ColumnsOfUnit(const Image& output, uint64_t bytes) {
 
 // Turns of all lanes together, at most, for a channel of `rows` of `columns`
 // (depthwise_lines.glsl): subgroups have 16 lanes at most and take as many columns of 64 rows, two
-// lines a turn (but for a few before the tensor), or a line of two blocks of columns and more, beside
-// a turn for these and one for the channel.
+// lines a turn (but for a few before the tensor), or a line of two blocks of columns and more,
+// beside a turn for these and one for the channel.
 uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps, uint32_t step) {
   constexpr uint32_t kLanesMax = 16;
   constexpr uint32_t kRowsMax = 64;
@@ -176,10 +176,11 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   if (block.goes_down) {  // Units of one size, but for the last one.
     block.rows = DivideRoundingUp(output.row, DivideRoundingUp(output.row, block.rows));
   }
+  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
+  const bool by_pixels = channels_last && block.steps_max > 1;
   // Where they are enough for a subgroup of llvmpipe's (depthwise_channels.glsl).
   constexpr uint32_t kLanesMax = 16;
-  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
-  const bool by_channels = channels_last && line >= kLanesMax && is_float;
+  const bool by_channels = by_pixels && line >= kLanesMax && is_float;
   if (by_channels && !builder.wide()) {
     block.steps_max = ColumnsOfUnit(output, input.byte_length() + result.byte_length());
   }
@@ -215,7 +216,7 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(TapsOutside(convolution.width));
     call.specialization.push_back(BlocksSideBySide(convolution.width));
   }
-  if (channels_last && block.steps_max > 1) {
+  if (by_pixels) {
     call.specialization.push_back(by_channels);
     call.specialization.push_back(output.row % block.rows == 0);
   }

@@ -240,6 +240,18 @@ TEST(LowerDepthwise, OfManyPaddedChannels_MatchesReference) {
   }
 }
 
+// Windows that have no kernel by channels.
+TEST(LowerDepthwise, OfManyChannelsAndOtherWindows_MatchesReference) {
+  for (const uint32_t window : {2u, 5u, 7u}) {
+    const Conv2dAttributes attributes{.padding = List{2, 1, 1, 2},
+                                      .groups = 32,
+                                      .input_layout = InputOperandLayout::kNhwc,
+                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    ExpectConvolves(attributes, kFloat, {2, 32, 9, 11}, {32, 1, window, window}, window == 5,
+                    630 + window);
+  }
+}
+
 // More than second caches hold: units of fewer columns, the last one narrower.
 TEST(LowerDepthwise, OfManyLargeChannels_MatchesReference) {
   for (const uint32_t step : {1u, 2u}) {
