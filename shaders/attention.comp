@@ -6,9 +6,9 @@
 // A line is one query: a head of one row. Lines of all rows and of the heads that share keys are
 // numbered row by row; LINES of them make a tile, and a team of eight invocations, or of four where
 // subgroups have no more, computes a tile against a stretch of keys, so that each key is loaded once a
-// tile. An invocation holds every eighth load, or fourth, of a line of q and of the result. It gets its share of the
-// products of as many keys as there are invocations, and the shares are added up so that invocation i
-// ends with the score of key i.
+// tile. An invocation holds every eighth load, or fourth, of a line of q and of the result. It gets its
+// share of the products of as many keys as there are invocations, and the shares are added up so that
+// invocation i ends with the score of key i.
 //
 // Parameters: 0 lines for each head of keys (0: no work); 1 heads of keys; 2 keys of each head; 3 loads
 // (128 bits) of a head; 4..6 heads that share keys, as divisor; 7 splits; 8 fours of a row of q; 9 fours

@@ -11,7 +11,7 @@ const uint kKeysPerSplitMin = 128u;
 #else
 const uint kKeysPerSplitMin = 64u;
 #endif
-// Keys that a team (attention.comp) looks at together.
+// Of which splits have whole numbers: as many keys as a team (attention.comp) looks at together, or twice that.
 const uint kKeysPerBlock = 8u;
 
 struct Keys {

@@ -14,6 +14,15 @@
 namespace webnnd::service::image_test {
 namespace {
 
+// Of images whose channels lie together, as those of their filter.
+Conv2dAttributes ChannelsLast(uint32_t channels, List padding, List strides) {
+  return {.padding = std::move(padding),
+          .strides = std::move(strides),
+          .groups = channels,
+          .input_layout = InputOperandLayout::kNhwc,
+          .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+}
+
 TEST(LowerDepthwise, BothLayouts_MatchReference) {
   for (auto layout : {InputOperandLayout::kNchw, InputOperandLayout::kNhwc}) {
     Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .groups = 9, .input_layout = layout};
@@ -120,10 +129,7 @@ TEST(LowerDepthwise, ByBlocks_MatchReference) {
                   {2, 1, 3, 3}, true, 2);
   // In images that have lines for more of them; the next ones are others' to compute.
   for (const uint32_t step : {1u, 2u}) {
-    const Conv2dAttributes attributes{.strides = List{4 * step, step},
-                                      .groups = 16,
-                                      .input_layout = InputOperandLayout::kNhwc,
-                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    const Conv2dAttributes attributes = ChannelsLast(16, List{0, 0, 0, 0}, List{4 * step, step});
     ExpectConvolves(attributes, kFloat, {64, 16, step == 1 ? 6u : 10u, 8 * step}, {16, 1, 3, 3},
                     true, 3);
   }
@@ -231,11 +237,7 @@ TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
 // Windows that see nothing but padding, on all sides.
 TEST(LowerDepthwise, OfManyPaddedChannels_MatchesReference) {
   for (const uint32_t step : {1u, 2u}) {
-    const Conv2dAttributes attributes{.padding = List{5, 6, 7, 4},
-                                      .strides = List{step, step},
-                                      .groups = 32,
-                                      .input_layout = InputOperandLayout::kNhwc,
-                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    const Conv2dAttributes attributes = ChannelsLast(32, List{5, 6, 7, 4}, List{step, step});
     ExpectConvolves(attributes, kFloat, {2, 32, 11, 13}, {32, 1, 3, 3}, step == 1, 640 + step);
   }
 }
@@ -243,10 +245,7 @@ TEST(LowerDepthwise, OfManyPaddedChannels_MatchesReference) {
 // Windows that have no kernel by channels.
 TEST(LowerDepthwise, OfManyChannelsAndOtherWindows_MatchesReference) {
   for (const uint32_t window : {2u, 5u, 7u}) {
-    const Conv2dAttributes attributes{.padding = List{2, 1, 1, 2},
-                                      .groups = 32,
-                                      .input_layout = InputOperandLayout::kNhwc,
-                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    const Conv2dAttributes attributes = ChannelsLast(32, List{2, 1, 1, 2}, List{1, 1});
     ExpectConvolves(attributes, kFloat, {2, 32, 9, 11}, {32, 1, window, window}, window == 5,
                     630 + window);
   }
@@ -255,11 +254,7 @@ TEST(LowerDepthwise, OfManyChannelsAndOtherWindows_MatchesReference) {
 // More than second caches hold: units of fewer columns, the last one narrower.
 TEST(LowerDepthwise, OfManyLargeChannels_MatchesReference) {
   for (const uint32_t step : {1u, 2u}) {
-    const Conv2dAttributes attributes{.padding = List{1, 1, 1, 1},
-                                      .strides = List{step, step},
-                                      .groups = 1048,
-                                      .input_layout = InputOperandLayout::kNhwc,
-                                      .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    const Conv2dAttributes attributes = ChannelsLast(1048, List{1, 1, 1, 1}, List{step, step});
     ExpectConvolves(attributes, kFloat, {1, attributes.groups, 16 + step, 40 * step},
                     {attributes.groups, 1, 3, 3}, step == 1, 650 + step);
   }
