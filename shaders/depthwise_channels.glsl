@@ -2,9 +2,11 @@
 // neighbouring channels, of which llvmpipe loads and stores all at once without taking quads apart,
 // and registers hold all that four rows need.
 //
-// A workgroup, which is a subgroup there, takes ROWS rows of the result, column after column, for as
-// many channels as it has invocations. What those share, UNIFORM names as such. A turn is for a column, of
-// which all pixels are loaded first: sums do not wait for where pixels are.
+// A workgroup, which is a subgroup there, takes ROWS rows of the result, column after column, for
+// kGroups times as many channels as it has invocations. What those share, UNIFORM names as such. A turn is
+// for a column, of which, for each group, all pixels are loaded first: sums do not wait for where pixels
+// are. Where channels are a power of two, the lines of one group lie in few sets of the first cache, and
+// push each other out before they are used or written; of two groups they lie in twice as many.
 #ifndef WEBNND_SHADERS_DEPTHWISE_CHANNELS_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_CHANNELS_GLSL_
 
@@ -13,6 +15,7 @@
 
 // Whether all blocks have ROWS rows: what is stored is then the same in each.
 layout(constant_id = 9) const uint kWholeRows = 0u;
+layout(constant_id = 10) const uint kGroups = 1u;
 
 const uint kAllBits = 0xffffffffu;
 
@@ -123,7 +126,7 @@ void AddColumn(Block block, Channels channels, uint turn, const bool is_whole, i
 }
 
 // Those from `first` on.
-void ComputeChannels(Block block, uint first) {
+Channels FindChannels(Block block, uint first) {
   const uint lane = gl_SubgroupInvocationID;
   const uint channel = min(first + lane, P(1) - 1u);
   Channels channels;
@@ -131,10 +134,6 @@ void ComputeChannels(Block block, uint first) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) channels.weights[y][x] = LoadWeight(channel, y, x);
   }
   channels.bias = kHasBias != 0u ? LOAD(4, kType, channel) : 0.0;
-  ChannelSums sums;
-  [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
-    [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums.of[d][i] = channels.bias;
-  }
   [[unroll]] for (uint y = 0u; y < kLines; ++y) {
     channels.lines[y] = UNIFORM(block.lines[y] + first) + lane;
   }
@@ -144,32 +143,51 @@ void ComputeChannels(Block block, uint first) {
     const bool is_there = kWholeRows != 0u || i < block.rows;
     channels.counts[i] = min(UNIFORM(is_there ? block.count : 0u), first + lane < P(1) ? kAllBits : 0u);
   }
+  return channels;
+}
+
+// Those from `first` on, of a unit.
+void ComputeChannels(Block block, uint first) {
+  Channels channels[kGroups];
+  ChannelSums sums[kGroups];
+  [[unroll]] for (uint g = 0u; g < kGroups; ++g) {
+    channels[g] = FindChannels(block, first + g * gl_WorkGroupSize.x);
+    [[unroll]] for (uint d = 0u; d <= kPending; ++d) {
+      [[unroll]] for (uint i = 0u; i < ROWS; ++i) sums[g].of[d][i] = channels[g].bias;
+    }
+  }
   const uint end = block.count + kPending;
-  const uint end_whole = UNIFORM(first + gl_WorkGroupSize.x <= P(1) ? block.end_whole : 0u);
+  const bool are_all_there = first + kGroups * gl_WorkGroupSize.x <= P(1);
+  const uint end_whole = UNIFORM(are_all_there ? block.end_whole : 0u);
   for (uint turn = UNKNOWN_ZERO; turn < end;) {
-    AddColumn(block, channels, UNIFORM(turn), false, sums);
+    [[unroll]] for (uint g = 0u; g < kGroups; ++g) {
+      AddColumn(block, channels[g], UNIFORM(turn), false, sums[g]);
+    }
     ++turn;
     for (; turn >= block.begin_whole && turn < end_whole; ++turn) {
-      AddColumn(block, channels, UNIFORM(turn), true, sums);
+      [[unroll]] for (uint g = 0u; g < kGroups; ++g) {
+        AddColumn(block, channels[g], UNIFORM(turn), true, sums[g]);
+      }
     }
   }
 }
 
 void ComputeAllChannels() {
-  const uint groups = (P(1) + gl_WorkGroupSize.x - 1u) / gl_WorkGroupSize.x;
-  const uint units = Divide(P(0), P4(1).xyz) * groups;
+  const uint unit_channels = kGroups * gl_WorkGroupSize.x;
+  const uint units_of_block = (P(1) + unit_channels - 1u) / unit_channels;
+  const uint units = Divide(P(0), P4(1).xyz) * units_of_block;
   uint unit = StartOfWorkgroup(gl_WorkGroupID.x, units);
   const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, units);
   // Counted, since a division is one for each invocation.
-  uint index = unit / groups;
-  uint group = unit - index * groups;
+  uint index = unit / units_of_block;
+  uint place = unit - index * units_of_block;
   for (; unit < end; ++index) {
     const Block block = FindBlock(index);
-    for (; unit < end && group < groups; ++unit) {
-      ComputeChannels(block, UNIFORM(group * gl_WorkGroupSize.x));
-      ++group;
+    for (; unit < end && place < units_of_block; ++unit) {
+      ComputeChannels(block, UNIFORM(place * unit_channels));
+      ++place;
     }
-    group = 0u;
+    place = 0u;
   }
 }
 

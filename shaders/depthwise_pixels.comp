@@ -1,7 +1,7 @@
 // Depthwise convolutions of images whose channels lie together, with windows of TAPS by TAPS that move
 // by STEP both ways and are not dilated. Slots and specialisation constants are those of
-// depthwise_conv2d.comp up to 7; 8 says whether there are enough channels of float32 for a subgroup, and 9
-// then whether all units have ROWS rows.
+// depthwise_conv2d.comp up to 7; 8 says whether there are enough channels of float32 for a subgroup, 9
+// then whether all units have ROWS rows, and 10 how many groups of channels take turns.
 //
 // An invocation goes along ROWS rows of the result, column after column, for four neighbouring channels:
 // it loads each pixel of the image once and adds it to all sums that it is a part of, where single

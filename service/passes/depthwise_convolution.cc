@@ -219,6 +219,9 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   if (by_pixels) {
     call.specialization.push_back(by_channels);
     call.specialization.push_back(output.row % block.rows == 0);
+    // Of as many channels as a subgroup has lanes, whose columns take turns.
+    const uint32_t groups = line % (2 * kLanesMax) == 0 ? 2 : 1;
+    call.specialization.push_back(groups);
   }
   RowByWords row_by_words;
   if (call.shader == ShaderId::kDepthwiseConv2d) {

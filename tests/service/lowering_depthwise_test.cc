@@ -234,6 +234,14 @@ TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
   }
 }
 
+// Channels whose groups take turns, two and two, several times.
+TEST(LowerDepthwise, OfChannelsByPairsOfGroups_MatchesReference) {
+  for (const uint32_t step : {1u, 2u}) {
+    const Conv2dAttributes attributes = ChannelsLast(96, List{1, 0, 1, 1}, List{step, step});
+    ExpectConvolves(attributes, kFloat, {2, 96, 9, 19}, {96, 1, 3, 3}, step == 2, 660 + step);
+  }
+}
+
 // Windows that see nothing but padding, on all sides.
 TEST(LowerDepthwise, OfManyPaddedChannels_MatchesReference) {
   for (const uint32_t step : {1u, 2u}) {
@@ -254,7 +262,8 @@ TEST(LowerDepthwise, OfManyChannelsAndOtherWindows_MatchesReference) {
 // More than second caches hold: units of fewer columns, the last one narrower.
 TEST(LowerDepthwise, OfManyLargeChannels_MatchesReference) {
   for (const uint32_t step : {1u, 2u}) {
-    const Conv2dAttributes attributes = ChannelsLast(1048, List{1, 1, 1, 1}, List{step, step});
+    const uint32_t channels = step == 1 ? 1056 : 1048;  // By pairs of groups, and not.
+    const Conv2dAttributes attributes = ChannelsLast(channels, List{1, 1, 1, 1}, List{step, step});
     ExpectConvolves(attributes, kFloat, {1, attributes.groups, 16 + step, 40 * step},
                     {attributes.groups, 1, 3, 3}, step == 1, 650 + step);
   }
