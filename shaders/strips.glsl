@@ -23,10 +23,10 @@ const uint kStripWords = 64u;  // Of a row of a strip, as in service/passes/lowe
 const uint kVectorsAtOnce = 4u;
 const uint kColumns = kVectorsAtOnce * kSubgroupSize;
 
-// Rows whose lines are as many as there are invocations: as in service/passes/lower_gather.cc.
-const uint kRowsOfTurn = 4u;
+const uint kRowsOfTurn = 4u;  // As in service/passes/lower_gather.cc.
 const uint kLineWords = 16u;  // Of a line of a cache.
 const uint kLinesOfRow = kColumns / kLineWords;
+const uint kRowsAhead = kLinesOfRow > 1u ? 3u : 12u;  // Measured.
 
 // Elements that begin in a word, or the one that a word is half of.
 uint ElementsOfWord() { return BitsLog2(kType) < 5u ? 32u >> BitsLog2(kType) : 1u; }
@@ -47,22 +47,28 @@ uint RowOfStrip(uint row) {
 // ROW(i) for each of `count` rows, and for the last one again where they are no multiple of kRowsOfTurn.
 #define ROWS_LOOP(count, ROW)                                              \
   for (uint turn_ = UNKNOWN_ZERO; turn_ < (count); turn_ += kRowsOfTurn) { \
-    TURN_OF_ROWS(turn_, count, ROW)                                        \
+    [[unroll]] for (uint r_ = 0u; r_ < kRowsOfTurn; ++r_) {                \
+      ROW_OF_TURN(turn_ + r_, count, ROW)                                  \
+    }                                                                      \
   }
 // The same of rows from word `first` on. Each is a page from the one before it, and no processor sees the
-// next one coming, where there is more to do than to copy it: what ASK(word) loads, of all lines of the
-// next turn, is asked for at once, and added to `asked`, which is to be stored somewhere, lest it be left out.
-#define ROWS_AHEAD_LOOP(first, count, asked, ASK, ROW)                                    \
-  for (uint turn_ = UNKNOWN_ZERO; turn_ < (count); turn_ += kRowsOfTurn) {                \
-    const uint line_ = gl_SubgroupInvocationID;                                           \
-    const uint ahead_ = min(turn_ + kRowsOfTurn + line_ / kLinesOfRow, (count) - 1u);     \
-    asked += ASK((first) + ahead_ * P(1) + line_ % kLinesOfRow * kLineWords);             \
-    TURN_OF_ROWS(turn_, count, ROW)                                                       \
+// next one coming, where there is more to do than to copy it: what ASK(word) loads is asked for some rows
+// ahead, line by line, for a processor waits for few lines at a time. It is added to `asked`, which is to be
+// stored somewhere, lest it be left out.
+#define ROWS_AHEAD_LOOP(first, count, asked, ASK, ROW)                                 \
+  for (uint turn_ = UNKNOWN_ZERO; turn_ < (count); turn_ += kRowsOfTurn) {             \
+    [[unroll]] for (uint r_ = 0u; r_ < kRowsOfTurn; ++r_) {                            \
+      const uint ahead_ = (first) + min(turn_ + r_ + kRowsAhead, (count) - 1u) * P(1); \
+      [[unroll]] for (uint l_ = 0u; l_ < kLinesOfRow; ++l_) {                          \
+        asked += ASK(UNIFORM(ahead_ + l_ * kLineWords));                               \
+      }                                                                                \
+      ROW_OF_TURN(turn_ + r_, count, ROW)                                              \
+    }                                                                                  \
   }
-#define TURN_OF_ROWS(turn, count, ROW)                        \
-  [[unroll]] for (uint r_ = 0u; r_ < kRowsOfTurn; ++r_) {     \
-    const uint row_ = UNIFORM(min((turn) + r_, (count) - 1u)); \
-    ROW(row_)                                                 \
+#define ROW_OF_TURN(row, count, ROW)                                                   \
+  {                                                                                    \
+    const uint row_ = UNIFORM(min(row, (count) - 1u));                                 \
+    ROW(row_)                                                                          \
   }
 
 // Copies the axis' row `row` from word `first` of slot `from` on to the strip in slot `to`, or back.
