@@ -109,11 +109,11 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
 
 #if TENSOR_READS == READS_TEXELS
 uvec2 PrepareTurn(uint word) { return OffsetsOfTurn(word, kOperandType).xy; }
-Operands PrepareWord(uvec2 offsets, uint i) {
+Operands PrepareWord(uvec2 offsets, uint i, uint ahead) {
   Operands operands;
   operands.places = QuadOffsets(0u, uvec4(0u));
-  operands.a = OPERAND_WORD(1, kOperandType, Access1(), offsets.x, i);
-  operands.b = OPERAND_WORD(2, kOperandType, Access2(), offsets.y, i);
+  operands.a = OPERAND_WORD(1, kOperandType, Access1(), offsets.x, i, ahead);
+  operands.b = OPERAND_WORD(2, kOperandType, Access2(), offsets.y, i, ahead);
   return operands;
 }
 

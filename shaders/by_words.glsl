@@ -6,6 +6,7 @@
 #ifndef WEBNND_SHADERS_BY_WORDS_GLSL_
 #define WEBNND_SHADERS_BY_WORDS_GLSL_
 
+#include "stream.glsl"
 #include "strided.glsl"
 
 #if TENSOR_READS == READS_TEXELS
@@ -20,9 +21,14 @@ uint TurnsOf(uint words) {
 }
 uint FirstWordOfTurn(uint turn) { return turn * kWordsAtOnce * kSubgroupSize; }
 
+// Of `words` words, one that vector k of a turn from `base` on asks for, turns ahead: a processor sees lines
+// coming, but looks no further than some vectors, where each takes long to compute.
+const uint kWordsAhead = 512u;
+#define WORD_AHEAD(base, k, words) UNIFORM(min((base) + (kWordsAhead + (k) * kSubgroupSize), (words) - 1u))
+
 // As STORE_QUADS of tensor.glsl, by turns of words: PREPARE_TURN(word) gives what those from `word` on have
-// in common, a `Turn`, and PREPARE_WORD(turn, i) what the elements of the i-th of them have; COMPUTE_ELEMENT
-// takes them for the first ones of a quad.
+// in common, a `Turn`, and PREPARE_WORD(turn, i, ahead) what the elements of the i-th of them have, and asks
+// for word `ahead` of operands; COMPUTE_ELEMENT takes them for the first ones of a quad.
 #define STORE_BY_WORDS(slot, type, count, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ELEMENT)       \
   {                                                                                                       \
     const uint count_ = (count);                                                                          \
@@ -33,7 +39,8 @@ uint FirstWordOfTurn(uint turn) { return turn * kWordsAtOnce * kSubgroupSize; }
       const Turn turn_ = PREPARE_TURN(base_);                                                             \
       [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
         const uint word_ = base_ + PlaceInStretch(k_);                                                    \
-        const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                     \
+        const uint ahead_ = WORD_AHEAD(base_, k_, words_);                                                \
+        const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_), ahead_);                             \
         uvec4 bits_ = uvec4(0u);                                                                          \
         [[unroll]] for (uint j_ = 0u; j_ < 32u >> BitsLog2(type); ++j_) {                                 \
           const uint e_ = (word_ << (5u - BitsLog2(type))) + j_;                                          \
@@ -66,7 +73,8 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
         const Turn turn_ = PREPARE_TURN(base_);                                                           \
         [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                          \
           const uint word_ = base_ + PlaceInStretch(k_);                                                  \
-          const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                   \
+          const uint ahead_ = WORD_AHEAD(base_, k_, words_);                                              \
+          const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_), ahead_);                           \
           bool is_ordinary_;                                                                              \
           const uint bits_ = COMPUTE_ORDINARY(state_, is_ordinary_);                                      \
           others_ = others_ * 2u + (is_ordinary_ ? 0u : 1u);                                              \
@@ -79,7 +87,7 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
           const Turn turn_ = PREPARE_TURN(base_);                                                         \
           [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                        \
             const uint word_ = base_ + PlaceInStretch(k_);                                                \
-            const uint bits_ = COMPUTE_ANY(PREPARE_WORD(turn_, PlaceInStretch(k_)));                      \
+            const uint bits_ = COMPUTE_ANY(PREPARE_WORD(turn_, PlaceInStretch(k_), base_));               \
             const uint behind_ = (turns_ - i_) * kWordsAtOnce - 1u - k_;                                  \
             const bool is_other_ = ((others_ >> behind_) & 1u) != 0u;                                     \
             if (word_ < words_ && is_other_) STORE_WORD(slot, word_, bits_);                              \
@@ -104,7 +112,8 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
       const uint base_ = UNIFORM(row_ * length_ + in_row_);                                               \
       const Turn turn_ = PREPARE_TURN(base_);                                                             \
       [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
-        const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_));                                     \
+        const uint ahead_ = WORD_AHEAD(base_, k_, (count));                                               \
+        const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_), ahead_);                             \
         const uint word_ = base_ + PlaceInStretch(k_);                                                    \
         const uvec2 raw_ = COMPUTE_ELEMENT(state_, word_, 0u);                                            \
         if (in_row_ + PlaceInStretch(k_) < length_) STORE_WORD(slot, word_, raw_.x);                      \
@@ -129,9 +138,10 @@ uint AccessOfRows(uint rows_by_words, uint operand) {
   return ((rows_by_words >> (operand + 1u)) & 1u) != 0u ? kAccessOne : kAccessQuad;
 }
 // What the elements of the turn's i-th word have of the operand in `slot`, as a quad.
-#define OPERAND_WORD(slot, type, access, offset, i)                                                       \
+#define OPERAND_WORD(slot, type, access, offset, i, ahead)                                                \
   uvec4((access) == kAccessOne ? LOAD_RAW(slot, type, STRIDED_RANK == 1u ? 0u : (offset)).x               \
-                               : LOAD_WORD(slot, ((offset) >> (5u - BitsLog2(type))) + (i)),              \
+                               : LOAD_WORD(slot, ((offset) >> (5u - BitsLog2(type))) + (i)) +             \
+                                     (STRIDED_RANK == 1u ? ASK_WORD(slot, ahead) : 0u),                   \
         0u, 0u, 0u)
 
 #endif

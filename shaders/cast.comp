@@ -96,7 +96,7 @@ void StoreFourHalves(uint four, uint count) {
 
 #if TENSOR_READS == READS_TEXELS
 uint PrepareTurn(uint word) { return word; }
-Operands PrepareWord(uint turn, uint i) {
+Operands PrepareWord(uint turn, uint i, uint ahead) {
   return Operands(0u, uvec4(LOAD_WORD(1, turn + i), 0u, 0u, 0u));
 }
 

@@ -161,13 +161,13 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
 
 #if TENSOR_READS == READS_TEXELS
 uvec4 PrepareTurn(uint word) { return OffsetsOfTurn(word, kResultType); }
-Operands PrepareWord(uvec4 offsets, uint i) {
+Operands PrepareWord(uvec4 offsets, uint i, uint ahead) {
   Operands operands;
   operands.places = QuadOffsets(0u, uvec4(0u));
-  operands.of[0] = OPERAND_WORD(1, kType1, kAccess1, offsets.x, i);
-  if (kOperands > 1u) operands.of[1] = OPERAND_WORD(2, kType2, kAccess2, offsets.y, i);
-  if (kOperands > 2u) operands.of[2] = OPERAND_WORD(3, kType3, kAccess3, offsets.z, i);
-  if (kOperands > 3u) operands.of[3] = OPERAND_WORD(4, kType4, kAccess4, offsets.w, i);
+  operands.of[0] = OPERAND_WORD(1, kType1, kAccess1, offsets.x, i, ahead);
+  if (kOperands > 1u) operands.of[1] = OPERAND_WORD(2, kType2, kAccess2, offsets.y, i, ahead);
+  if (kOperands > 2u) operands.of[2] = OPERAND_WORD(3, kType3, kAccess3, offsets.z, i, ahead);
+  if (kOperands > 3u) operands.of[3] = OPERAND_WORD(4, kType4, kAccess4, offsets.w, i, ahead);
   return operands;
 }
 

@@ -77,8 +77,8 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
 
 #if TENSOR_READS == READS_TEXELS
 uint PrepareTurn(uint word) { return word; }
-Operands PrepareWord(uint turn, uint i) {
-  const uvec4 quad = uvec4(LOAD_WORD(1, turn + i), 0u, 0u, 0u);
+Operands PrepareWord(uint turn, uint i, uint ahead) {
+  const uvec4 quad = uvec4(LOAD_WORD(1, turn + i) + ASK_WORD(1, ahead), 0u, 0u, 0u);
   return Operands(0u, ChangesSigns() ? ChangeSigns(quad) : quad, uvec4(0u));
 }
 

@@ -65,14 +65,19 @@ TEST(OptimizedKernels, MarksOfShaders_AreFound) {
   const std::string streamed = TestDevice()->adapter().name.find("512 bits") != std::string::npos
                                    ? " [1-9][0-9]* of them past the caches"
                                    : " 0 of them past the caches";
+  const testing::Matcher<const std::string&> asks =
+      testing::ContainsRegex(" [1-9][0-9]* of them to ask for lines");
+  const HostTensor square = Ones(kFloat, {64, 64});
+  EXPECT_THAT(LogOf(OperatorKind::kExp, {square}), asks);
+  EXPECT_THAT(LogOf(OperatorKind::kDiv, {square, square}), asks);
   const HostTensor input = Ones(kFloat, {1088, 256});
   const HostTensor indices = Ones(webidl::OperandDataType::kInt32, {272, 256});
   EXPECT_THAT(LogOf(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{0}),
-              testing::ContainsRegex(" [1-9][0-9]* of them to ask for lines"));
+              asks);
   const std::string log =
       LogOf(OperatorKind::kScatterElements, {input, indices, Ones(kFloat, {272, 256})},
             webidl::ScatterAttributes{0});
-  EXPECT_THAT(log, testing::ContainsRegex(" [1-9][0-9]* of them to ask for lines"));
+  EXPECT_THAT(log, asks);
   EXPECT_THAT(log, testing::ContainsRegex(streamed));
   const HostTensor halves = Ones(webidl::OperandDataType::kFloat16, {1024, 4096});
   EXPECT_THAT(LogOf(OperatorKind::kTranspose, {halves}, webidl::TransposeAttributes{{{1, 0}}}),
