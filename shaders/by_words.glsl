@@ -28,11 +28,11 @@ const uint kWordsAhead = 512u;
 
 // As STORE_QUADS of tensor.glsl, by turns of words: PREPARE_TURN(word) gives what those from `word` on have
 // in common, a `Turn`, and PREPARE_WORD(turn, i, ahead) what the elements of the i-th of them have, and asks
-// for word `ahead` of operands; COMPUTE_ELEMENT takes them for the first ones of a quad.
+// for word `ahead` of operands; COMPUTE_ELEMENT takes them for the first ones of a quad. It is called for all of
+// the last word, too: what is behind the last element is free.
 #define STORE_BY_WORDS(slot, type, count, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ELEMENT)       \
   {                                                                                                       \
-    const uint count_ = (count);                                                                          \
-    const uint words_ = WordsOf(type, count_);                                                            \
+    const uint words_ = WordsOf(type, count);                                                             \
     const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, TurnsOf(words_));                           \
     for (uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, TurnsOf(words_)); i_ < end_; ++i_) {                \
       const uint base_ = UNIFORM(FirstWordOfTurn(i_));                                                    \
@@ -44,9 +44,7 @@ const uint kWordsAhead = 512u;
         uvec4 bits_ = uvec4(0u);                                                                          \
         [[unroll]] for (uint j_ = 0u; j_ < 32u >> BitsLog2(type); ++j_) {                                 \
           const uint e_ = (word_ << (5u - BitsLog2(type))) + j_;                                          \
-          uvec2 raw_ = COMPUTE_ELEMENT(state_, e_, j_);                                                   \
-          if (BitsLog2(type) < 5u && e_ >= count_) raw_.x = 0u;                                           \
-          InsertElement(bits_, type, j_, raw_);                                                           \
+          InsertElement(bits_, type, j_, COMPUTE_ELEMENT(state_, e_, j_));                                \
         }                                                                                                 \
         if (word_ < words_) STORE_WORD(slot, word_, bits_.x);                                             \
       }                                                                                                   \
