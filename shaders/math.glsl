@@ -358,20 +358,17 @@ float Gelu(float x) {
 }
 
 // Gelu of a float16, for a result that is one: the nearest, but for some that are less than 3 ULP of float32 from
-// the middle between two. In half of Gelu's operations, without a quotient: the tail is |x| 2^p, where p is the logarithm of (1 - erf(|x| / sqrt(2))) / 2.
+// the middle between two. In half of Gelu's operations, without a quotient: the tail is |x| 2^p, where p is the
+// logarithm of (1 - erf(|x| / sqrt(2))) / 2. Its terms are summed by pairs, of which none waits for another.
 float GeluOfHalf(float x) {
   // Farther out, the tail is less than half of the least float16.
   const float m = uintBitsToFloat(min(floatBitsToUint(x) & 0x7fffffffu, 0x40b9999au));  // 5.8
-  float p = 6.727563004e-07 - 2.146517808e-08 * m;
-  p = p * m - 9.021494407e-06;
-  p = p * m + 6.556896551e-05;
-  p = p * m - 2.445080900e-04;
-  p = p * m - 6.579140609e-05;
-  p = p * m + 7.014802191e-03;
-  p = p * m - 5.247553065e-02;
-  p = p * m - 4.592143893e-01;
-  p = p * m - 1.151104331;
-  p = p * m - 1.0;
+  const float m_square = m * m;
+  float p = -2.146517808e-08 * m_square + (6.727563004e-07 * m - 9.021494407e-06);
+  p = p * m_square + (6.556896551e-05 * m - 2.445080900e-04);
+  p = p * m_square + (-6.579140609e-05 * m + 7.014802191e-03);
+  p = p * m_square + (-5.247553065e-02 * m - 4.592143893e-01);
+  p = p * m_square + (-1.151104331 * m - 1.0);
   // 2^p as in ExpOfNegative.
   const float kRounder = 12582912.0 + 127.0;
   precise float shifted = p + kRounder;
