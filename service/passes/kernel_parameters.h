@@ -102,8 +102,13 @@ QuadAccess AccessByQuads(std::span<const StridedDimension> dimensions, uint32_t 
 // 65535. Iterations of LONG_LOOP (shaders/tensor.glsl) count kLongLoopUnroll at a time.
 inline constexpr uint64_t kInvocationIterationsMax = 60000;
 inline constexpr uint32_t kLongLoopUnroll = 8;
-// The least number of invocations of a workgroup (specialisation constant 0) on any device.
+// Elements for each iteration where a LONG_LOOP takes blocks of 64, as in shaders/reduce.comp and
+// moments.comp: eight turns and its end, and one of the loop over blocks.
+inline constexpr uint32_t kElementsPerIterationOfBlocks = 6;
+// The least number of invocations of a workgroup (specialisation constant 0) on any device whose
+// subgroups are not narrow (DeviceTraits), and on those.
 inline constexpr uint32_t kLocalSizeMin = 8;
+inline constexpr uint32_t LocalSizeMin(bool narrow) { return narrow ? 4 : kLocalSizeMin; }
 
 // What a row must have for each invocation of the workgroup that takes it, at least: quads, or what
 // else kernels go along it by. Of llvmpipe's workgroups, which are small, what `cores_min` says.

@@ -93,7 +93,7 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
       PerQuad(input.data_type()) == 4 && (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));
   const FoursOfRows fours =
       by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
-  TRY(CheckLoops(view, shares_row, /*passes=*/1));
+  TRY(CheckLoops(view, shares_row, /*passes=*/1, builder.device().narrow));
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kArgReduceFloat, input.data_type());
   call.specialization = {node.kind == OperatorKind::kArgMax,

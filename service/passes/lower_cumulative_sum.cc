@@ -70,7 +70,7 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
   const FoursOfRows fours =
       by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
-  TRY(CheckLoops(view, shares_row, /*passes=*/2));
+  TRY(CheckLoops(view, shares_row, /*passes=*/2, builder.device().narrow));
   LoweredCall call = MakeRowsCall(ShaderOfClass(ShaderId::kCumulativeSumFloat, input.data_type()),
                                   node, view, shares_row);
   call.specialization = {static_cast<uint32_t>(input.data_type()),

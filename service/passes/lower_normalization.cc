@@ -33,9 +33,9 @@ struct Affine {
 // Elements of a group that moments.comp loops over within kInvocationIterationsMax: twice, shared
 // by a workgroup, with an iteration for each block of many. Without a constant rank, each element
 // has a loop over its dimensions.
-uint64_t GroupMax(std::span<const StridedDimension> reduced) {
-  uint64_t loops = kInvocationIterationsMax * kLocalSizeMin / 2;
-  if (RankConstant(reduced) != 0) return loops * (kLongLoopUnroll - 1);
+uint64_t GroupMax(std::span<const StridedDimension> reduced, bool narrow) {
+  uint64_t loops = kInvocationIterationsMax * LocalSizeMin(narrow) / 2;
+  if (RankConstant(reduced) != 0) return loops * kElementsPerIterationOfBlocks;
   return loops / (reduced.size() + 1);
 }
 
@@ -122,12 +122,12 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   }
   reduced = Coalesce(reduced);
   const uint32_t length = reduced.back().size;
-  // By fours, of which an iteration takes four (kFoursAtOnce of shaders/fours.glsl); in two passes,
-  // and in three where the first one began far from the mean.
-  constexpr uint64_t kWalkedMax = kInvocationIterationsMax * kLocalSizeMin * 16;
-  constexpr uint64_t kLengthMax = kWalkedMax / 2;
+  // An invocation stores a four a turn, and before that sums four of them, once more where the
+  // first one is far from the mean.
+  const uint64_t turns =
+      DivideRoundingUp<uint64_t>(length, 4 * LocalSizeMin(builder.device().narrow));
   if (reduced.size() != 1 || reduced[0].strides[0] != 1 || length % 4 != 0 || length < 32 ||
-      length > kLengthMax) {
+      turns + turns / 4 > kInvocationIterationsMax) {
     return false;
   }
   const bool has_scale = affine.scale != kNoValue;
@@ -142,7 +142,8 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
                   {has_bias ? affine.bias : node.operands[0], false},
                   {node.results[0], true}};
   const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
-  call.parameters = {rows, length / 4, FloatBits(epsilon), length <= kWalkedMax / 3};
+  call.parameters = {rows, length / 4, FloatBits(epsilon),
+                     turns + turns / 2 <= kInvocationIterationsMax};
   for (uint32_t word : MakeDivisor(row_affine.elements)) call.parameters.push_back(word);
   call.workgroups = rows;
   call.cost = 2 * input.element_count();
@@ -176,7 +177,7 @@ Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_
   kept = Coalesce(kept);
   reduced = Coalesce(reduced);
   auto length = NarrowCast<uint32_t>(ElementsOf(reduced));
-  if (length > GroupMax(reduced)) {
+  if (length > GroupMax(reduced, builder.device().narrow)) {
     return NotSupportedError("the elements ({}) of one mean are more than a kernel loops over",
                              length);
   }

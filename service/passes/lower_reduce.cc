@@ -64,13 +64,12 @@ struct Reduction {
 };
 
 // Elements that one call may fold to one, so that an invocation of the workgroup that shares them
-// stays within kInvocationIterationsMax. It loops over them at most twice.
-uint64_t ReducedMax(std::span<const StridedDimension> reduced) {
-  uint64_t loops = kInvocationIterationsMax * kLocalSizeMin / 2;
-  // The loop over blocks takes an iteration for many; without a constant rank, each element has a
-  // loop over its dimensions.
-  if (RankConstant(reduced) != 0) return loops * (kLongLoopUnroll - 1);
-  return loops / (reduced.size() + 1);
+// stays within kInvocationIterationsMax where it loops over them so many times.
+uint64_t ReducedMax(const Reduction& reduction, bool narrow, uint32_t passes) {
+  const uint64_t loops = kInvocationIterationsMax * LocalSizeMin(narrow) / passes;
+  if (RankConstant(reduction.reduced) != 0) return loops * kElementsPerIterationOfBlocks;
+  // Each element has a loop over its dimensions.
+  return loops / (reduction.reduced.size() + 1);
 }
 
 // Values of specialisation constant 6 of reduce.comp.
@@ -375,8 +374,12 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   if (const uint32_t run = builder.wide() ? RunForWideDevice(reduction) : 0; run != 0) {
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
-  while (ElementsOf(reduction.reduced) > ReducedMax(reduction.reduced)) {
-    const uint32_t run = RunOf(reduction, ReducedMax(reduction.reduced));
+  const bool narrow = builder.device().narrow;
+  while (ElementsOf(reduction.reduced) > ReducedMax(reduction, narrow, 2)) {
+    const uint32_t run = RunOf(reduction, ReducedMax(reduction, narrow, 2));
+    const bool fits =
+        !has_shift && ElementsOf(reduction.reduced) <= ReducedMax(reduction, narrow, 1);
+    if (run == 1 && fits) break;
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
   return AddReduceCall(reduction, node.results[0], builder);
@@ -386,7 +389,7 @@ bool ReducesHalvesByWords(const Node& node, const LoweringBuilder& builder) {
   const Reduction reduction = ReadReduction(node, builder);
   return !builder.wide() &&
          builder.descriptor(reduction.source).data_type() == OperandDataType::kFloat16 &&
-         ElementsOf(reduction.reduced) <= ReducedMax(reduction.reduced) &&
+         ElementsOf(reduction.reduced) <= ReducedMax(reduction, builder.device().narrow, 2) &&
          TakesRowsByWords(reduction, OperandDataType::kFloat16, OperandDataType::kFloat32);
 }
 

@@ -86,7 +86,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const auto type = static_cast<uint32_t>(input.data_type());
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
-  TRY(CheckLoops(view, shares_row, /*passes=*/3));
+  TRY(CheckLoops(view, shares_row, /*passes=*/3, builder.device().narrow));
   const bool tiles = TakesRowTiles(view, builder.wide());
   if (tiles) shares_row = false;
   LoweredCall call = MakeRowsCall(ShaderId::kSoftmax, node, view, shares_row);

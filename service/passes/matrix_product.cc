@@ -211,8 +211,10 @@ void AppendImage(const ImageColumns& image, std::vector<uint32_t>& parameters) {
 
 Status AddProductCall(const Product& given, LoweringBuilder& builder) {
   const Product product = IsColumn(given) ? Transposed(given) : given;
-  // The kernels take kBlock (product.glsl) elements along k at a time.
-  if (product.depth / 8 > kInvocationIterationsMax) {
+  // The kernels take kBlock (product.glsl) elements along k at a time; of several rows, subgroups
+  // of four invocations only one.
+  const uint32_t at_once = builder.device().narrow && product.rows > 1 ? 1 : 8;
+  if (product.depth / at_once > kInvocationIterationsMax) {
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
                              product.depth);
   }

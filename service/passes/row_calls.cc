@@ -94,8 +94,8 @@ std::vector<uint32_t> RowTiles::Parameters(const AxisView& view) const {
         return call;
       }
 
-      Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes) {
-        uint64_t at_once = uint64_t{kLongLoopUnroll} * (shares_row ? kLocalSizeMin : 1);
+      Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes, bool narrow) {
+        uint64_t at_once = uint64_t{kLongLoopUnroll} * (shares_row ? LocalSizeMin(narrow) : 1);
         if (passes * DivideRoundingUp<uint64_t>(view.axis, at_once) > kInvocationIterationsMax) {
           return NotSupportedError("the axis ({}) is longer than a kernel loops over", view.axis);
         }

@@ -70,7 +70,7 @@ LoweredCall MakeRowsCall(shaders::ShaderId shader, const Node& node, const AxisV
 
 // NotSupported where an invocation that goes `passes` times over its share of an axis would loop
 // for longer than kInvocationIterationsMax.
-Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes);
+Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes, bool narrow);
 
 }  // namespace webnnd::service
 

@@ -1,0 +1,117 @@
+// Axes about as long as kernels loop over: each result is that of all elements, or there is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/service/rows_fixture.h"
+
+namespace webnnd::service::rows_test {
+namespace {
+
+struct Case {
+  OperatorKind kind;
+  OperandDataType type;
+  long double value;  // Of all elements but the last one.
+  long double last;
+  webidl::OperatorAttributes attributes;
+  size_t operands = 1;
+  std::optional<long double> first = std::nullopt;
+};
+
+void ExpectTooLong(const Error& error) {
+  EXPECT_EQ(error.cause(), Cause::kNotSupported);
+  EXPECT_THAT(error.message(), testing::AnyOf(testing::HasSubstr("than a kernel loops over"),
+                                              testing::HasSubstr("is long and has no divisor")));
+}
+
+// Of rows of so many elements, results end with `expected`, but for `error` of it. The first of the
+// counts is what each device takes; of the others it may say that they are too many.
+void ExpectEnds(const Case& c, const std::vector<uint32_t>& counts,
+                const std::function<long double(uint32_t)>& expected, double error = 0) {
+  for (const uint32_t count : counts) {
+    SCOPED_TRACE(count);
+    Values values(count, c.value);
+    values.front() = c.first.value_or(c.value);
+    values.back() = c.last;
+    std::vector<std::optional<HostTensor>> operands(c.operands);
+    operands[0] = HostTensor::Create(c.type, {1, count}, values);
+    const auto results = RunNode(c.kind, operands, c.attributes);
+    if (results.ok()) {
+      EXPECT_NEAR(results->front().Values().back() / expected(count), 1, error);
+      continue;
+    }
+    EXPECT_NE(count, counts[0]);
+    ExpectTooLong(results.error());
+  }
+}
+
+TEST(LongAxes, CumulativeSum_ReachesTheEnd) {
+  const webidl::CumulativeSumAttributes along{.axis = 1};
+  ExpectEnds({OperatorKind::kCumulativeSum, OperandDataType::kInt32, 1, 1, along},
+             {900001, 1900000}, [](uint32_t count) { return count; });
+  ExpectEnds({OperatorKind::kCumulativeSum, kHalf, 0, 4000, along}, {900000, 1900000},
+             [](uint32_t) { return 4000; });
+}
+
+TEST(LongAxes, ArgMax_ReachesTheEnd) {
+  ExpectEnds({OperatorKind::kArgMax, kFloat, 0, 1, webidl::ArgMinMaxAttributes{.axis = 1}},
+             {1800001, 3800000}, [](uint32_t count) { return count - 1; });
+}
+
+TEST(LongAxes, Softmax_ReachesTheEnd) {
+  const long double power = std::exp(12.0L);
+  ExpectEnds(
+      {OperatorKind::kSoftmax, kFloat, 0, 12, webidl::SoftmaxAttributes{.axis = 1}},
+      {630001, 1270000}, [&](uint32_t count) { return power / (power + count - 1); }, 1e-3);
+}
+
+TEST(LongAxes, Reductions_ReachTheEnd) {
+  const std::vector<uint32_t> counts = {719999, 840000, 1439999, 1600001, 2879999};
+  const webidl::ReduceAttributes all;
+  for (const OperandDataType type : {OperandDataType::kInt32, OperandDataType::kInt64}) {
+    ExpectEnds({OperatorKind::kReduceSum, type, 1, 1, all}, counts,
+               [](uint32_t count) { return count; });
+  }
+  ExpectEnds({OperatorKind::kReduceMax, kHalf, 0, 7, all}, counts, [](uint32_t) { return 7; });
+  ExpectEnds(
+      {OperatorKind::kReduceLogSumExp, kFloat, 0, 30, all}, counts,
+      [](uint32_t count) { return std::log(std::exp(30.0L) + count - 1); }, 1e-6);
+}
+
+// Once with a first element that is far from the mean, so that rows are summed twice.
+TEST(LongAxes, LayerNormalization_ReachesTheEnd) {
+  for (const long double first : {0, 50}) {
+    const auto expected = [&](uint32_t count) {
+      const long double mean = (first + 1000) / count;
+      const long double variance = (first * first + 1e6L) / count - mean * mean;
+      return (1000 - mean) / std::sqrt(variance + 1e-5L);
+    };
+    ExpectEnds({OperatorKind::kLayerNormalization, kFloat, 0, 1000,
+                webidl::LayerNormalizationAttributes{}, 3, first},
+               {710000, 719999, 1270000, 1439999, 1530000, 3800000}, expected, 1e-3);
+  }
+}
+
+TEST(LongAxes, DeepProducts_ReachTheEnd) {
+  for (const uint32_t rows : {2u, 40u, 128u}) {
+    for (const uint32_t depth : {30001u, 70000u, 490000u}) {
+      SCOPED_TRACE(std::to_string(rows) + " rows, depth " + std::to_string(depth));
+      if (uint64_t{rows} * depth > 20000000) continue;
+      Values values(size_t{rows} * depth, 0);
+      values.back() = 3;
+      const HostTensor a = HostTensor::Create(kFloat, {rows, depth}, values);
+      const HostTensor b = HostTensor::Create(kFloat, {depth, 36}, {1});
+      const auto results = RunNode(OperatorKind::kMatmul, {a, b}, webidl::NoAttributes{});
+      if (results.ok()) {
+        EXPECT_EQ(results->front().Values().back(), 3);
+        continue;
+      }
+      EXPECT_NE(depth, 30001);
+      ExpectTooLong(results.error());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::service::rows_test
