@@ -148,6 +148,40 @@ TEST_F(Fusion, PositionsAtTheEndOfTheirType_AreWhatSumsMakeOfThem) {
   }
 }
 
+// Of several rows an invocation goes over all keys; where it would loop too long, nothing is fused.
+TEST_F(Fusion, AttentionOfManyKeys_SeesThemAll) {
+  constexpr OperandDataType kInteger = OperandDataType::kInt32;
+  constexpr uint32_t kSize = 4;
+  constexpr uint32_t kInner = 256;
+  const auto steps = [](uint32_t count, uint32_t step) {
+    std::vector<long double> values(count);
+    for (uint32_t i = 0; i < count; ++i) values[i] = i * step;
+    return values;
+  };
+  const uint32_t outer_max = TestDevice()->narrow() ? 116 : 140;
+  for (const uint32_t rows : {1u, 3u}) {
+    for (const uint32_t outer : {116u, 128u, 140u, 200u}) {
+      const uint32_t keys = outer * kInner;
+      SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(keys) + " keys");
+      const bool is_fused = TestDevice()->wide() || rows == 1 || outer <= outer_max;
+      const uint32_t kernels = rows == 1 ? 2 : 1;
+      ExpectKernels(is_fused ? kernels : 8, [&](Net& net) {
+        webnn::GraphBuilder& builder = net.builder;
+        // More than the elements of a constant that passes look at.
+        Operand places = Must(builder.Add(net.Constant(kInteger, {outer, 1}, steps(outer, kInner)),
+                                          net.Constant(kInteger, {1, kInner}, steps(kInner, 1))));
+        Operand last = Must(builder.Add(net.Integers({1}, {keys - 4.0L}, kInteger),
+                                        net.Constant(kInteger, {rows, 1}, steps(rows, 1))));
+        Operand visible =
+            Must(builder.LesserOrEqual(Must(builder.Reshape(places, {1, keys})), last));
+        Operand values = net.In(kFloat, {1, keys, kSize});
+        net.Out(AddAttention(net, net.In(kFloat, {rows, 1, kSize}),
+                             net.In(kFloat, {1, keys, kSize}), values, visible));
+      });
+    }
+  }
+}
+
 // 250 + 10 is 4: the first row sees five keys, and not all.
 TEST_F(Fusion, SumsOfBytesThatWrapAround_AreMasksAsTheyAre) {
   const auto write = [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kUint8); };

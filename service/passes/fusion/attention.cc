@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked_math.h"
 #include "service/passes/fusion/head_rows.h"
 #include "service/passes/fusion/patterns.h"
 #include "service/passes/fusion/visibility.h"
+#include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
 namespace {
@@ -170,6 +172,15 @@ bool IsSupported(const webidl::OperandDescriptor& keys, const HeadShape& shape) 
          keys.element_count() != 0 && shape.rows != 0 && shape.heads != 0;
 }
 
+// Whether an invocation, which goes over all keys, would loop too long; those of a single row are
+// divided. Of a block of as many keys as a team has invocations, four keys' products are a turn,
+// and each value is one; the block and the ends of its loops count, too.
+bool LoopsTooLong(const DeviceTraits& device, uint32_t rows, uint32_t keys) {
+  const uint64_t team = LocalSizeMin(device.narrow);
+  const uint64_t blocks = DivideRoundingUp<uint64_t>(keys, team);
+  return !device.wide && rows > 1 && blocks * (team / 4 + team + 3) > kInvocationIterationsMax;
+}
+
 // The product of probabilities and values, of [heads..., rows, head size].
 std::optional<Match> MatchProduct(const GraphIndex& index, const Node& product) {
   std::optional<Probabilities> scores = MatchProbabilities(index, product.operands[0]);
@@ -200,7 +211,8 @@ std::optional<Match> MatchProduct(const GraphIndex& index, const Node& product) 
   const Repeated key_heads = SkipRepeat(index, transpose->operands[0], elements_per_head);
   const Repeated value_heads = SkipRepeat(index, product.operands[1], elements_per_head);
   if (key_heads.times != value_heads.times ||
-      !IsSupported(index.descriptor(key_heads.value), shape)) {
+      !IsSupported(index.descriptor(key_heads.value), shape) ||
+      LoopsTooLong(index.graph().device, shape.rows, scores->keys)) {
     return std::nullopt;
   }
   std::optional<ValueId> by_row = FindQueries(index, qk->operands[0], shape);
