@@ -126,6 +126,12 @@ void ComputeRow(uint row) {
     if (kHasBias != 0u) x += LOAD_OF##3(kType, i);                                                  \
   }
   uint turn = UNKNOWN_ZERO;
+  for (; turn + kFoursAtOnce * step <= count; turn += kFoursAtOnce * step) {
+    [[unroll]] for (uint i = 0u; i < kFoursAtOnce; ++i) {
+      NORMALIZED(x, LoadTurn, turn + i * step + first)
+      STORE_TURN(4, kType, base + turn + i * step + first, x)
+    }
+  }
   for (; turn + step <= count; turn += step) {
     NORMALIZED(x, LoadTurn, turn + first)
     STORE_TURN(4, kType, base + turn + first, x)

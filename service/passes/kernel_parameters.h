@@ -109,6 +109,13 @@ inline constexpr uint32_t kElementsPerIterationOfBlocks = 6;
 // subgroups are not narrow (DeviceTraits), and on those.
 inline constexpr uint32_t kLocalSizeMin = 8;
 inline constexpr uint32_t LocalSizeMin(bool narrow) { return narrow ? 4 : kLocalSizeMin; }
+// Invocations among which loops over a row are divided, at least: a workgroup's, where it shares
+// the row. Those of wide devices are more than this says, and leave no loop.
+inline constexpr uint64_t SharersMin(bool shares_row, bool wide, bool narrow) {
+  constexpr uint64_t kWide = 16;
+  if (wide) return kWide;
+  return shares_row ? LocalSizeMin(narrow) : 1;
+}
 
 // What a row must have for each invocation of the workgroup that takes it, at least: quads, or what
 // else kernels go along it by. Of llvmpipe's workgroups, which are small, what `cores_min` says.

@@ -28,7 +28,8 @@ constexpr uint32_t kLinesPerTileMax = 8;
 // One row of queries against a longer cache is divided: otherwise there are no more workgroups than
 // heads of keys, and threads wait for the last of them. Combining costs a call.
 constexpr uint32_t kUndividedKeysMax = 512;
-constexpr uint32_t kSplitsMax = 8;
+constexpr uint32_t kSplits = 8;
+constexpr uint32_t kKeysPerSplitMax = 24000;  // For none to loop too long.
 // On wide devices: keys that give each team of a workgroup a block (kKeysPerSplitMin of
 // shaders/attention.glsl); and tiles for more of which teams need not share them.
 constexpr uint32_t kKeysPerSplitOfWide = 128;
@@ -98,8 +99,8 @@ Tiling MakeTiling(const Attention& macro, uint32_t rows, uint32_t keys, bool is_
   const uint32_t tiles = DivideRoundingUp(tiling.lines, lines_max);
   tiling.lines_per_tile = DivideRoundingUp(tiling.lines, tiles);
   if (rows == 1 && keys > kUndividedKeysMax) {
-    tiling.splits =
-        device.wide ? std::min(keys / kKeysPerSplitOfWide, kSplitsOfWideMax) : kSplitsMax;
+    tiling.splits = device.wide ? std::min(keys / kKeysPerSplitOfWide, kSplitsOfWideMax)
+                                : std::max(kSplits, DivideRoundingUp(keys, kKeysPerSplitMax));
   }
   tiling.teams_share = device.wide && uint64_t{macro.key_value_heads} * tiles <= kSharedTilesMax;
   return tiling;

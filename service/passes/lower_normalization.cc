@@ -30,11 +30,10 @@ struct Affine {
   std::vector<uint32_t> strides;
 };
 
-// Elements of a group that moments.comp loops over within kInvocationIterationsMax: twice, shared
-// by a workgroup, with an iteration for each block of many. Without a constant rank, each element
-// has a loop over its dimensions.
-uint64_t GroupMax(std::span<const StridedDimension> reduced, bool narrow) {
-  uint64_t loops = kInvocationIterationsMax * LocalSizeMin(narrow) / 2;
+// Elements of a group that moments.comp loops over within kInvocationIterationsMax: twice, divided
+// among so many invocations. Without a constant rank, each element has a loop over its dimensions.
+uint64_t GroupMax(std::span<const StridedDimension> reduced, uint64_t sharers) {
+  uint64_t loops = kInvocationIterationsMax * sharers / 2;
   if (RankConstant(reduced) != 0) return loops * kElementsPerIterationOfBlocks;
   return loops / (reduced.size() + 1);
 }
@@ -122,12 +121,11 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   }
   reduced = Coalesce(reduced);
   const uint32_t length = reduced.back().size;
-  // An invocation stores a four a turn, and before that sums four of them, once more where the
-  // first one is far from the mean.
-  const uint64_t turns =
-      DivideRoundingUp<uint64_t>(length, 4 * LocalSizeMin(builder.device().narrow));
+  // By fours, of which an iteration takes four (kFoursAtOnce of shaders/fours.glsl); in two passes,
+  // and in three where the first one began far from the mean.
+  const uint64_t walked_max = kInvocationIterationsMax * LocalSizeMin(builder.device().narrow) * 16;
   if (reduced.size() != 1 || reduced[0].strides[0] != 1 || length % 4 != 0 || length < 32 ||
-      turns + turns / 4 > kInvocationIterationsMax) {
+      length > walked_max / 2) {
     return false;
   }
   const bool has_scale = affine.scale != kNoValue;
@@ -142,8 +140,7 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
                   {has_bias ? affine.bias : node.operands[0], false},
                   {node.results[0], true}};
   const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
-  call.parameters = {rows, length / 4, FloatBits(epsilon),
-                     turns + turns / 2 <= kInvocationIterationsMax};
+  call.parameters = {rows, length / 4, FloatBits(epsilon), length <= walked_max / 3};
   for (uint32_t word : MakeDivisor(row_affine.elements)) call.parameters.push_back(word);
   call.workgroups = rows;
   call.cost = 2 * input.element_count();
@@ -177,7 +174,9 @@ Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_
   kept = Coalesce(kept);
   reduced = Coalesce(reduced);
   auto length = NarrowCast<uint32_t>(ElementsOf(reduced));
-  if (length > GroupMax(reduced, builder.device().narrow)) {
+  const bool shares_group = SharesGroup(length, groups, reduced.back().strides[0], builder.wide());
+  const uint64_t sharers = SharersMin(shares_group, builder.wide(), builder.device().narrow);
+  if (length > GroupMax(reduced, sharers)) {
     return NotSupportedError("the elements ({}) of one mean are more than a kernel loops over",
                              length);
   }
@@ -187,7 +186,6 @@ Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_
                                                               std::span<const uint32_t>(shape)));
   moments.mean = builder.AddTemporary(descriptor);
   moments.variance = builder.AddTemporary(descriptor);
-  bool shares_group = SharesGroup(length, groups, reduced.back().strides[0], builder.wide());
   LoweredCall call;
   call.shader = ShaderId::kMoments;
   call.specialization = {static_cast<uint32_t>(input.data_type()), shares_group,

@@ -63,10 +63,18 @@ struct Reduction {
   std::vector<StridedDimension> reduced;
 };
 
-// Elements that one call may fold to one, so that an invocation of the workgroup that shares them
-// stays within kInvocationIterationsMax where it loops over them so many times.
-uint64_t ReducedMax(const Reduction& reduction, bool narrow, uint32_t passes) {
-  const uint64_t loops = kInvocationIterationsMax * LocalSizeMin(narrow) / passes;
+// Elements that one call may fold to one of `type`, so that an invocation stays within
+// kInvocationIterationsMax where it loops over them so many times. It has all results of a word.
+uint64_t ReducedMax(const Reduction& reduction, OperandDataType type,
+                    const LoweringBuilder& builder, uint32_t passes) {
+  const uint64_t outputs = ElementsOf(reduction.kept);
+  const bool shares_row = SharesRow(ElementsOf(reduction.reduced), outputs,
+                                    reduction.reduced.back().strides[0], builder.wide());
+  const uint64_t of_word =
+      std::min<uint64_t>(outputs, std::max(32 / webidl::BitsPerElement(type), 1u));
+  const uint64_t loops = kInvocationIterationsMax *
+                         SharersMin(shares_row, builder.wide(), builder.device().narrow) /
+                         (passes * of_word);
   if (RankConstant(reduction.reduced) != 0) return loops * kElementsPerIterationOfBlocks;
   // Each element has a loop over its dimensions.
   return loops / (reduction.reduced.size() + 1);
@@ -374,11 +382,11 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   if (const uint32_t run = builder.wide() ? RunForWideDevice(reduction) : 0; run != 0) {
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
-  const bool narrow = builder.device().narrow;
-  while (ElementsOf(reduction.reduced) > ReducedMax(reduction, narrow, 2)) {
-    const uint32_t run = RunOf(reduction, ReducedMax(reduction, narrow, 2));
+  const OperandDataType type = builder.descriptor(node.results[0]).data_type();
+  while (ElementsOf(reduction.reduced) > ReducedMax(reduction, type, builder, 2)) {
+    const uint32_t run = RunOf(reduction, ReducedMax(reduction, type, builder, 2));
     const bool fits =
-        !has_shift && ElementsOf(reduction.reduced) <= ReducedMax(reduction, narrow, 1);
+        !has_shift && ElementsOf(reduction.reduced) <= ReducedMax(reduction, type, builder, 1);
     if (run == 1 && fits) break;
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
@@ -389,7 +397,8 @@ bool ReducesHalvesByWords(const Node& node, const LoweringBuilder& builder) {
   const Reduction reduction = ReadReduction(node, builder);
   return !builder.wide() &&
          builder.descriptor(reduction.source).data_type() == OperandDataType::kFloat16 &&
-         ElementsOf(reduction.reduced) <= ReducedMax(reduction, builder.device().narrow, 2) &&
+         ElementsOf(reduction.reduced) <=
+             ReducedMax(reduction, OperandDataType::kFloat32, builder, 2) &&
          TakesRowsByWords(reduction, OperandDataType::kFloat16, OperandDataType::kFloat32);
 }
 

@@ -211,13 +211,15 @@ void AppendImage(const ImageColumns& image, std::vector<uint32_t>& parameters) {
 
 Status AddProductCall(const Product& given, LoweringBuilder& builder) {
   const Product product = IsColumn(given) ? Transposed(given) : given;
-  // The kernels take kBlock (product.glsl) elements along k at a time; of several rows, subgroups
-  // of four invocations only one.
-  const uint32_t at_once = builder.device().narrow && product.rows > 1 ? 1 : 8;
-  if (product.depth / at_once > kInvocationIterationsMax) {
+  // The kernels take kBlock (product.glsl) elements along k at a time, subgroups of four
+  // invocations one.
+  const auto loops_too_long = [&](uint32_t at_once) -> Status {
+    if (product.depth / at_once <= kInvocationIterationsMax) return {};
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
                              product.depth);
-  }
+  };
+  const bool narrow = builder.device().narrow;
+  TRY(loops_too_long(narrow && product.rows > 1 ? 1 : 8));
   if (IsTall(product, builder.wide()) || TakesTurns(product, builder)) {
     return AddTallProductCalls(product, builder);
   }
@@ -232,6 +234,7 @@ Status AddProductCall(const Product& given, LoweringBuilder& builder) {
   bool has_c = product.c != kNoValue;
   bool has_residual = product.residual != kNoValue;
   Kernel kernel = ChooseKernel(product, b_loads, type, builder.wide());
+  if (narrow && !kernel.by_words) TRY(loops_too_long(1));
   std::optional<DepthDivision> division;
   if (builder.wide()) division = DivideDepth(product, type);
 

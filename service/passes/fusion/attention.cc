@@ -172,10 +172,13 @@ bool IsSupported(const webidl::OperandDescriptor& keys, const HeadShape& shape) 
          keys.element_count() != 0 && shape.rows != 0 && shape.heads != 0;
 }
 
-// Whether an invocation, which goes over all keys, would loop too long; those of a single row are
-// divided. Of a block of as many keys as a team has invocations, four keys' products are a turn,
-// and each value is one; the block and the ends of its loops count, too.
-bool LoopsTooLong(const DeviceTraits& device, uint32_t rows, uint32_t keys) {
+// Whether an invocation, which goes over all keys that rows of a tile see, would loop too long;
+// those of a single row are divided. Of a block of as many keys as a team has invocations, four
+// keys' products are a turn, and each value is one; the block and the ends of its loops count, too.
+bool LoopsTooLong(const DeviceTraits& device, uint32_t rows, uint32_t keys, uint32_t window) {
+  constexpr uint32_t kRowsOfTileMax = 8;
+  if (window != 0)
+    keys = static_cast<uint32_t>(std::min<uint64_t>(keys, uint64_t{window} + kRowsOfTileMax));
   const uint64_t team = LocalSizeMin(device.narrow);
   const uint64_t blocks = DivideRoundingUp<uint64_t>(keys, team);
   return !device.wide && rows > 1 && blocks * (team / 4 + team + 3) > kInvocationIterationsMax;
@@ -212,7 +215,8 @@ std::optional<Match> MatchProduct(const GraphIndex& index, const Node& product) 
   const Repeated value_heads = SkipRepeat(index, product.operands[1], elements_per_head);
   if (key_heads.times != value_heads.times ||
       !IsSupported(index.descriptor(key_heads.value), shape) ||
-      LoopsTooLong(index.graph().device, shape.rows, scores->keys)) {
+      LoopsTooLong(index.graph().device, shape.rows, scores->keys,
+                   scores->mask.visibility.window)) {
     return std::nullopt;
   }
   std::optional<ValueId> by_row = FindQueries(index, qk->operands[0], shape);
