@@ -27,7 +27,7 @@ const uint kWordsAhead = 512u;
 #define WORD_AHEAD(base, k, words) UNIFORM(min((base) + (kWordsAhead + (k) * kSubgroupSize), (words) - 1u))
 
 // As STORE_QUADS of tensor.glsl, by turns of words: PREPARE_TURN(word) gives what those from `word` on have
-// in common, a `Turn`, and PREPARE_WORD(turn, i, ahead) what the elements of the i-th of them have, and asks
+// in common, a `Turn`, and PREPARE_WORD(turn, i, ahead) what the elements of the i-th of them have, and may ask
 // for word `ahead` of operands; COMPUTE_ELEMENT takes them for the first ones of a quad. It is called for all of
 // the last word, too: what is behind the last element is free.
 #define STORE_BY_WORDS(slot, type, count, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ELEMENT)       \

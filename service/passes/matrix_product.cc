@@ -213,13 +213,13 @@ Status AddProductCall(const Product& given, LoweringBuilder& builder) {
   const Product product = IsColumn(given) ? Transposed(given) : given;
   // The kernels take kBlock (product.glsl) elements along k at a time, subgroups of four
   // invocations one.
-  const auto loops_too_long = [&](uint32_t at_once) -> Status {
+  const auto check_depth = [&](uint32_t at_once) -> Status {
     if (product.depth / at_once <= kInvocationIterationsMax) return {};
     return NotSupportedError("the products' sums ({} terms) are longer than a kernel loops over",
                              product.depth);
   };
   const bool narrow = builder.device().narrow;
-  TRY(loops_too_long(narrow && product.rows > 1 ? 1 : 8));
+  TRY(check_depth(narrow && product.rows > 1 ? 1 : 8));
   if (IsTall(product, builder.wide()) || TakesTurns(product, builder)) {
     return AddTallProductCalls(product, builder);
   }
@@ -234,7 +234,7 @@ Status AddProductCall(const Product& given, LoweringBuilder& builder) {
   bool has_c = product.c != kNoValue;
   bool has_residual = product.residual != kNoValue;
   Kernel kernel = ChooseKernel(product, b_loads, type, builder.wide());
-  if (narrow && !kernel.by_words) TRY(loops_too_long(1));
+  if (narrow && !kernel.by_words) TRY(check_depth(1));
   std::optional<DepthDivision> division;
   if (builder.wide()) division = DivideDepth(product, type);
 

@@ -177,10 +177,9 @@ bool IsSupported(const webidl::OperandDescriptor& keys, const HeadShape& shape) 
 // keys' products are a turn, and each value is one; the block and the ends of its loops count, too.
 bool LoopsTooLong(const DeviceTraits& device, uint32_t rows, uint32_t keys, uint32_t window) {
   constexpr uint32_t kRowsOfTileMax = 8;
-  if (window != 0)
-    keys = static_cast<uint32_t>(std::min<uint64_t>(keys, uint64_t{window} + kRowsOfTileMax));
+  const uint64_t seen = window != 0 ? uint64_t{window} + kRowsOfTileMax : keys;
   const uint64_t team = LocalSizeMin(device.narrow);
-  const uint64_t blocks = DivideRoundingUp<uint64_t>(keys, team);
+  const uint64_t blocks = DivideRoundingUp<uint64_t>(std::min<uint64_t>(keys, seen), team);
   return !device.wide && rows > 1 && blocks * (team / 4 + team + 3) > kInvocationIterationsMax;
 }
 
