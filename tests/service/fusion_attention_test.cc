@@ -184,6 +184,35 @@ TEST_F(Fusion, AttentionOfManyKeys_SeesThemAll) {
   }
 }
 
+// A window bounds what an invocation goes over.
+TEST_F(Fusion, AttentionOfManyKeysThroughAWindow_IsOneKernel) {
+  constexpr OperandDataType kInteger = OperandDataType::kInt32;
+  constexpr uint32_t kSize = 4;
+  constexpr uint32_t kInner = 256;
+  constexpr uint32_t kOuter = 200;
+  constexpr uint32_t kMany = kInner * kOuter;
+  ExpectKernels(1, [&](Net& net) {
+    webnn::GraphBuilder& builder = net.builder;
+    std::vector<long double> inner(kInner);
+    std::iota(inner.begin(), inner.end(), 0);
+    std::vector<long double> outer(kOuter);
+    for (uint32_t i = 0; i < kOuter; ++i) outer[i] = i * kInner;
+    Operand places =
+        Must(builder.Reshape(Must(builder.Add(net.Constant(kInteger, {kOuter, 1}, outer),
+                                              net.Constant(kInteger, {1, kInner}, inner))),
+                             {1, kMany}));
+    Operand last = Must(builder.Add(net.Integers({1}, {kMany - 4.0L}, kInteger),
+                                    net.Constant(kInteger, {3, 1}, {0, 1, 2})));
+    Operand visible = Must(builder.LesserOrEqual(places, last));
+    webnn::CumulativeSumOptions beyond{.exclusive = true, .reversed = true};
+    Operand count = Must(builder.CumulativeSum(Must(builder.Cast(visible, kInteger)), 1, beyond));
+    Operand near = Must(builder.Lesser(count, net.Constant(kInteger, {}, {300})));
+    net.Out(AddAttention(net, net.In(kFloat, {3, 1, kSize}), net.In(kFloat, {1, kMany, kSize}),
+                         net.In(kFloat, {1, kMany, kSize}),
+                         Must(builder.LogicalAnd(visible, near))));
+  });
+}
+
 // 250 + 10 is 4: the first row sees five keys, and not all.
 TEST_F(Fusion, SumsOfBytesThatWrapAround_AreMasksAsTheyAre) {
   const auto write = [](Net& net) { WriteAttentionOfSums(net, OperandDataType::kUint8); };

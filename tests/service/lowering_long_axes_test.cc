@@ -80,7 +80,7 @@ TEST(LongAxes, Reductions_ReachTheEnd) {
       [](uint32_t count) { return std::log(std::exp(30.0L) + count - 1); }, 1e-6);
 }
 
-// Rows that lie interleaved have an invocation each, or all those of a word have.
+// Rows that lie interleaved have an invocation each, or all rows of a word have one.
 TEST(LongAxes, ReductionsOfBytes_ReachTheEnd) {
   constexpr uint32_t kRows = 512;
   for (const uint32_t length : {26000u, 110000u}) {

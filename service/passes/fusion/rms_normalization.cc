@@ -3,6 +3,7 @@
 
 #include "service/passes/fusion/patterns.h"
 #include "service/passes/fusion/product_candidate.h"
+#include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
 namespace {
@@ -67,9 +68,13 @@ std::optional<Normalized> MatchNormalized(const GraphIndex& index, ValueId value
       x, *epsilon, {value, sqrt->results[0], add->results[0], mean_value, mean->operands[0]}};
 }
 
-// Whether the kernel can: rows of float16 must not share words.
-bool IsSupported(const webidl::OperandDescriptor& x) {
+// Whether the kernel can: rows of float16 must not share words, and an invocation must not loop too
+// long over its share of a row, which it goes over twice.
+bool IsSupported(const webidl::OperandDescriptor& x, const DeviceTraits& device) {
   if (x.rank() == 0 || x.element_count() == 0) return false;
+  const uint64_t at_once = uint64_t{kLongLoopUnroll} * LocalSizeMin(device.narrow);
+  const uint64_t turns = 2 * uint64_t{x.shape().back()} / at_once;
+  if (!device.wide && turns > kInvocationIterationsMax) return false;
   return x.data_type() == OperandDataType::kFloat32 || x.shape().back() % 2 == 0;
 }
 
@@ -120,7 +125,8 @@ std::optional<Match> MatchRmsNormalization(const GraphIndex& index, const Node& 
   if (!normalized_and_gain) return std::nullopt;
   ValueId gain = normalized_and_gain->second;
   const webidl::OperandDescriptor& x = index.descriptor(normalized->x);
-  if (!IsSupported(x) || !IsRow(index.shape(gain), x.shape().back())) return std::nullopt;
+  if (!IsSupported(x, index.graph().device)) return std::nullopt;
+  if (!IsRow(index.shape(gain), x.shape().back())) return std::nullopt;
   if (index.shape(last.results[0]) != x.shape()) return std::nullopt;
 
   Match match;
