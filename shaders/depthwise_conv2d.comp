@@ -12,8 +12,8 @@
 // 2 whether channels come last (a line is then a multiple of four), 3 whether there is a bias,
 // 4 whether a line is a multiple of four, 5 whether the filter's channels lie together or, where
 // columns are neighbours, the weights of a channel do, 6 whether there is a residual, 7 the activation
-// (epilogue.glsl), 8 the stride along a row, 1 or 2, where rows of float32 go by words on llvmpipe, and 9 the taps of
-// a row where they are few (else 0).
+// (epilogue.glsl), 8 the stride along a row, 1 or 2, where rows of float32 go by words on llvmpipe, 9 the taps of
+// a row where they are few (else 0), and 10 and 11 those of depthwise_any_window.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
@@ -111,7 +111,10 @@ void ComputeUnit(uint unit) {
 #if TENSOR_READS == READS_TEXELS
 #include "columns_by_words.glsl"
 
+#include "depthwise_any_window.glsl"
+
 bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
+bool GoesByChannels() { return kColumnsAtOnce != 0u && IsWorkgroupOneSubgroup(); }
 
 // Result `line`, of `length` columns, from column `first` on, as many vectors as that.
 #define COMPUTE_STRETCH(vectors, is_before)                                                               \
@@ -168,13 +171,17 @@ void ComputeByWords() {
 }
 #else
 bool GoesByWords() { return false; }
+bool GoesByChannels() { return false; }
 void ComputeByWords() {}
+void ComputeByChannels() {}
 #endif
 
 void main() {
   if (GoesByWords()) {
     ComputeByWords();
-    return;
+  } else if (GoesByChannels()) {
+    ComputeByChannels();
+  } else {
+    GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
   }
-  GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 
 #include "base/checked_math.h"
@@ -94,6 +95,58 @@ uint64_t LaneTurns(uint32_t columns, uint32_t rows, uint32_t taps, uint32_t step
   const uint64_t lines = uint64_t{step} * (std::min(rows, kRowsMax) - 1) + taps;
   const uint64_t turns = 2 + DivideRoundingUp<uint64_t>(lines, 2);
   return DivideRoundingUp(rows, kRowsMax) * (columns + uint64_t{kLanesMax} - 1) * turns;
+}
+
+// What a kernel takes at once of an axis (shaders/depthwise_any_window.glsl).
+struct ResultsAtOnce {
+  uint32_t count = 1;
+  uint32_t apart = 1;       // From one of them to the next.
+  uint32_t taps_apart = 1;  // The same in steps from tap to tap.
+};
+ResultsAtOnce MeetingTaps(const Axis& axis) {
+  const uint32_t common = std::gcd(axis.stride, axis.dilation);
+  return {.apart = axis.dilation / common, .taps_apart = axis.stride / common};
+}
+
+// How any window goes by channels.
+struct ByChannels {
+  ResultsAtOnce rows;
+  ResultsAtOnce columns;
+  uint64_t lane_turns = 0;  // Iterations for an image, by all lanes together at most.
+};
+// Of float32, for a device that is not wide; none where there are too few channels for a subgroup.
+std::optional<ByChannels> FindByChannels(const Convolution& convolution) {
+  constexpr uint32_t kLanesMax = 16;
+  constexpr uint32_t kColumnsMax = 8;
+  constexpr uint32_t kTapsMax = 32;
+  constexpr uint32_t kTapsApartMax = 4;
+  // Of more, registers do not hold what two rows need.
+  constexpr uint32_t kTapsOfTwoRowsMax = 9;
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  ByChannels by{MeetingTaps(height), MeetingTaps(width)};
+  const uint32_t channels = convolution.groups;
+  if (channels < kLanesMax || width.window > kTapsMax || by.columns.taps_apart > kTapsApartMax) {
+    return std::nullopt;
+  }
+  if (by.rows.taps_apart < height.window && by.rows.apart < height.output &&
+      width.window <= kTapsOfTwoRowsMax) {
+    by.rows.count = 2;
+  }
+  // Turns as long as each other.
+  const uint32_t length = DivideRoundingUp(width.output, by.columns.apart);
+  const uint32_t turns = DivideRoundingUp(length, kColumnsMax);
+  by.columns.count = DivideRoundingUp(length, turns);
+  constexpr uint64_t kLoopsOverLines = 3;
+  const uint64_t lines = kLoopsOverLines + TapsMax(height, /*transposed=*/false) +
+                         (by.rows.count - 1) * by.rows.taps_apart;
+  const uint64_t starts = std::min(by.columns.apart, width.output);
+  const uint64_t unit_turns = 1 + starts * (1 + turns * (1 + lines));
+  if (unit_turns > kInvocationIterationsMax) return std::nullopt;
+  const uint64_t down =
+      DivideRoundingUp(height.output, by.rows.count * by.rows.apart) * uint64_t{by.rows.apart};
+  by.lane_turns = (channels + uint64_t{kLanesMax} - 1) * down * unit_turns;
+  return by;
 }
 
 DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t results) {
@@ -224,12 +277,20 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     call.specialization.push_back(groups);
   }
   RowByWords row_by_words;
+  std::optional<ByChannels> any_by_channels;
   if (call.shader == ShaderId::kDepthwiseConv2d) {
-    if (!channels_last && is_float && !builder.wide()) {
-      row_by_words = FindRowByWords(convolution.height, convolution.width);
+    if (is_float && !builder.wide()) {
+      if (channels_last) {
+        any_by_channels = FindByChannels(convolution);
+      } else {
+        row_by_words = FindRowByWords(convolution.height, convolution.width);
+      }
     }
-    call.specialization.push_back(row_by_words.step);
-    call.specialization.push_back(row_by_words.taps_unrolled);
+    const ByChannels by = any_by_channels.value_or(ByChannels{.columns = {.count = 0}});
+    call.specialization.insert(
+        call.specialization.end(),
+        {row_by_words.step, any_by_channels ? taps_of_row : row_by_words.taps_unrolled,
+         by.columns.count, by.columns.taps_apart, by.rows.count});
   }
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
@@ -237,8 +298,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   call.parameters = {NarrowCast<uint32_t>(block.goes_down ? bands : units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
   if (channels_last) AppendDivisor(fours, call.parameters);
-  AppendDivisor(across, call.parameters, unit_steps);
-  AppendDivisor(down, call.parameters, block.goes_down ? block.rows : 0);
+  AppendDivisor(across, call.parameters,
+                any_by_channels ? any_by_channels->rows.apart : unit_steps);
+  const uint32_t columns_apart = any_by_channels ? any_by_channels->columns.apart : 0;
+  AppendDivisor(down, call.parameters, block.goes_down ? block.rows : columns_apart);
   if (!channels_last) AppendDivisor(output.channel, call.parameters);
   call.parameters.insert(
       call.parameters.end(),
@@ -255,7 +318,11 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     const uint64_t lines = uint64_t{output.batch} * output.channel * output.row;
     call.cost = std::max(call.cost, lines * row_by_words.lane_turns);
   }
-  if (block.has_lines && is_float) {
+  if (any_by_channels) {
+    call.cost_per_turn = 4;
+    const uint64_t turns = output.batch * any_by_channels->lane_turns;
+    call.cost = std::max(call.cost, call.cost_per_turn * turns);
+  } else if (block.has_lines && is_float) {
     call.cost_per_turn = 4;
     // Of narrow rows, and of few, turns do less than that.
     const uint64_t planes = uint64_t{output.batch} * output.channel;

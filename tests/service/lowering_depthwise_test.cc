@@ -250,13 +250,66 @@ TEST(LowerDepthwise, OfManyPaddedChannels_MatchesReference) {
   }
 }
 
-// Windows that have no kernel by channels.
-TEST(LowerDepthwise, OfManyChannelsAndOtherWindows_MatchesReference) {
-  for (const uint32_t window : {2u, 5u, 7u}) {
-    const Conv2dAttributes attributes = ChannelsLast(32, List{2, 1, 1, 2}, List{1, 1});
-    ExpectConvolves(attributes, kFloat, {2, 32, 9, 11}, {32, 1, window, window}, window == 5,
-                    630 + window);
+// Windows that have no kernel of their own (shaders/depthwise_any_window.glsl): of one row of taps
+// and more, by one row of results and two, dilated and not, with strides that are multiples of the
+// dilation, and such that are not; more channels than the last group has invocations for.
+TEST(LowerDepthwise, OfManyChannelsAndAnyWindow_MatchesReference) {
+  std::mt19937 random(17);
+  for (const uint32_t turn : SampledTurns(64, 4, /*step=*/5)) {
+    constexpr uint32_t kChannels[] = {16, 20, 36, 64};
+    const uint32_t window_rows = Pick(random, 1, 7);
+    const uint32_t window_columns = turn % 9 == 0 ? Pick(random, 10, 20) : Pick(random, 1, 7);
+    Conv2dAttributes attributes = ChannelsLast(kChannels[turn % 4], List{0, 0, 0, 0}, List{1, 1});
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4);
+    if (turn % 3 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, 7), Pick(random, 0, 7), Pick(random, 0, 9), Pick(random, 0, 9)};
+    }
+    if (turn % 4 != 1) attributes.strides = List{Pick(random, 1, 4), Pick(random, 1, 4)};
+    const List dilations =
+        turn % 4 != 2 ? List{Pick(random, 1, 3), Pick(random, 1, 3)} : List{1, 1};
+    attributes.dilations = dilations;
+    const uint32_t rows = (window_rows - 1) * dilations[0] + Pick(random, 1, 9);
+    const uint32_t columns = (window_columns - 1) * dilations[1] + Pick(random, 1, 30);
+    ExpectConvolves(attributes, kFloat, {Pick(random, 1, 2), attributes.groups, rows, columns},
+                    {attributes.groups, 1, window_rows, window_columns}, turn % 2 == 0,
+                    2000 + 10 * turn);
   }
+}
+
+// The same of windows that all lie within the image, that see little or nothing of it, and as
+// MobileNets, ConvNeXt and DeepLab have them.
+TEST(LowerDepthwise, OfManyChannelsAndKnownWindows_MatchesReference) {
+  struct Case {
+    uint32_t window;
+    uint32_t stride;
+    uint32_t dilation;
+    uint32_t padding;
+    uint32_t size;
+  };
+  for (const Case& c :
+       {Case{5, 1, 1, 2, 14}, Case{5, 2, 1, 2, 15}, Case{7, 1, 1, 3, 14}, Case{7, 1, 1, 3, 7},
+        Case{3, 1, 2, 2, 13}, Case{3, 1, 4, 4, 9}, Case{3, 1, 12, 12, 9}, Case{7, 1, 1, 0, 23},
+        Case{5, 1, 1, 9, 3}, Case{4, 4, 1, 0, 20}, Case{2, 6, 1, 0, 20}}) {
+    const Conv2dAttributes attributes = {
+        .padding = List{c.padding, c.padding, c.padding, c.padding},
+        .strides = List{c.stride, c.stride},
+        .dilations = List{c.dilation, c.dilation},
+        .groups = 48,
+        .input_layout = InputOperandLayout::kNhwc,
+        .filter_layout = Conv2dFilterOperandLayout::kIhwo};
+    ExpectConvolves(attributes, kFloat, {2, 48, c.size, c.size}, {48, 1, c.window, c.window}, true,
+                    630 + 10 * c.window + c.dilation);
+  }
+}
+
+// More taps of a row than are unrolled, rows that take more turns than a kernel may, and so many of
+// them that one workgroup's are not taken by one.
+TEST(LowerDepthwise, OfManyChannelsAndLongRows_MatchesReference) {
+  const Conv2dAttributes attributes = ChannelsLast(16, List{0, 0, 0, 0}, List{1, 1});
+  ExpectConvolves(attributes, kFloat, {1, 16, 2, 50}, {16, 1, 2, 33}, true, 671);
+  ExpectConvolves(attributes, kFloat, {1, 16, 1, 100000}, {16, 1, 1, 2}, true, 672);
+  ExpectConvolves(attributes, kFloat, {1, 16, 100000, 1}, {16, 1, 2, 1}, false, 673);
 }
 
 // More than second caches hold: units of fewer columns, the last one narrower.
