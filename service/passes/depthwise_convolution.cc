@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_widened.h"
 
 namespace webnnd::service {
 namespace {
@@ -197,6 +198,16 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t resul
 bool IsDepthwise(const Convolution& convolution) {
   return convolution.input_channels == 1 && convolution.output_channels == 1 &&
          (convolution.layout == InputOperandLayout::kNchw || convolution.groups % 4 == 0);
+}
+
+bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
+                        const LoweringBuilder& builder) {
+  constexpr uint64_t kElementsMin = 1 << 13;
+  const uint64_t results = builder.descriptor(node.results[0]).element_count();
+  const DepthwiseBlock block = FindDepthwiseBlock(convolution, results);
+  const bool goes_by_fours =
+      block.shader != ShaderId::kDepthwiseConv2d && convolution.width.window == 3;
+  return !goes_by_fours && IsWorthWidening(node, kElementsMin, builder);
 }
 
 Status AddDepthwiseCall(const Convolution& convolution, const Node& node,

@@ -11,6 +11,9 @@ namespace webnnd::service {
 // Whether the kernels for them take it: a channel in, a channel out, in lines that they take by
 // fours.
 bool IsDepthwise(const Convolution& convolution);
+// Whether float16 takes less time as float32 (lower_widened.h).
+bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
+                        const LoweringBuilder& builder);
 Status AddDepthwiseCall(const Convolution& convolution, const Node& node, LoweringBuilder& builder);
 
 }  // namespace webnnd::service

@@ -10,6 +10,7 @@
 #include "service/passes/depthwise_convolution.h"
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_widened.h"
 #include "service/passes/shallow_convolution.h"
 #include "service/passes/transposed_convolution.h"
 #include "service/passes/window.h"
@@ -131,8 +132,11 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   if (auto found = MakeWindowProduct(convolution, node, builder)) {
     return AddWindowProductCalls(convolution, std::move(found->product), builder);
   }
-  return IsDepthwise(convolution) ? AddDepthwiseCall(convolution, node, builder)
-                                  : AddConvolutionCall(convolution, node, builder);
+  if (!IsDepthwise(convolution)) return AddConvolutionCall(convolution, node, builder);
+  if (IsDepthwiseWidened(convolution, node, builder)) {
+    return LowerWidened(node, LowerConv2d, builder);
+  }
+  return AddDepthwiseCall(convolution, node, builder);
 }
 
 Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {

@@ -52,21 +52,31 @@ Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
 }  // namespace
 
 bool IsWidened(const Node& node, const LoweringBuilder& builder) {
-  // Of what is larger, memory may be short for a copy of twice its size.
-  constexpr uint64_t kElementsMax = 1 << 26;
   const uint64_t elements_min = ElementsMin(node);
-  if (elements_min == kNever || builder.wide()) return false;
+  return elements_min != kNever && IsWorthWidening(node, elements_min, builder) &&
+         !TakesNeighboursTogether(node, builder);
+}
+
+bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuilder& builder) {
+  // Of what is larger, memory may be short for the copy.
+  constexpr uint64_t kElementsMax = 1 << 26;
+  if (builder.wide()) return false;
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
   const uint64_t elements =
       operand.element_count() + builder.descriptor(node.results[0]).element_count();
   return operand.data_type() == OperandDataType::kFloat16 && elements >= elements_min &&
-         elements <= kElementsMax && !TakesNeighboursTogether(node, builder);
+         elements <= kElementsMax;
 }
 
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder) {
   Node wide = node;
-  ASSIGN_OR_RETURN(wide.operands[0], AddWide(node.operands[0], builder));
-  TRY(AddCast(node.operands[0], wide.operands[0], builder));
+  for (ValueId& operand : wide.operands) {
+    if (operand == kNoValue) continue;
+    if (builder.descriptor(operand).data_type() != OperandDataType::kFloat16) continue;
+    const ValueId narrow = std::exchange(operand, kNoValue);
+    ASSIGN_OR_RETURN(operand, AddWide(narrow, builder));
+    TRY(AddCast(narrow, operand, builder));
+  }
   const ValueId result = node.results[0];
   if (builder.descriptor(result).data_type() != OperandDataType::kFloat16) {
     return lower(wide, builder);

@@ -2,6 +2,8 @@
 #ifndef WEBNND_SERVICE_PASSES_LOWER_WIDENED_H_
 #define WEBNND_SERVICE_PASSES_LOWER_WIDENED_H_
 
+#include <cstdint>
+
 #include "service/passes/lowering.h"
 
 namespace webnnd::service {
@@ -11,7 +13,11 @@ namespace webnnd::service {
 // back. All kernels compute of float16 in float32 and round results once, so they stay the same.
 bool IsWidened(const Node& node, const LoweringBuilder& builder);
 
-// Casts the first operand to float32, has `lower` add the calls for it, and casts what it gives
+// Whether casts pay for a node whose kernels for float16 take an element at a time: from so many
+// elements of its first operand and result on, where a copy of twice their size has room.
+bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuilder& builder);
+
+// Casts operands of float16 to float32, has `lower` add the calls for them, and casts what it gives
 // back, if it is not of another type.
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder);
 

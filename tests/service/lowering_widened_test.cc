@@ -94,6 +94,63 @@ TEST(LowerWidened, SpecialValues_StayWhatTheyAre) {
   }
 }
 
+// Of depthwise convolutions, whose filter and bias are widened, too.
+TEST(LowerWidened, DepthwiseResults_AreThoseOfFloatsRounded) {
+  if (TestDevice()->wide()) GTEST_SKIP() << "forms of kernels for GPUs take float16 as it is";
+  constexpr uint32_t kChannels = 32;
+  for (const auto layout : {webidl::InputOperandLayout::kNchw, webidl::InputOperandLayout::kNhwc}) {
+    const bool is_last = layout == webidl::InputOperandLayout::kNhwc;
+    const webidl::Conv2dAttributes attributes = {
+        .padding = {{2, 2, 2, 2}}, .groups = kChannels, .input_layout = layout};
+    const Shape image = is_last ? Shape{1, 15, 15, kChannels} : Shape{1, kChannels, 15, 15};
+    std::vector<std::optional<HostTensor>> halves = {RandomTensor(kHalf, image, 5),
+                                                     RandomTensor(kHalf, {kChannels, 1, 5, 5}, 6),
+                                                     RandomTensor(kHalf, {kChannels}, 7)};
+    std::vector<std::optional<HostTensor>> floats;
+    for (const auto& half : halves) {
+      floats.push_back(HostTensor::Create(kFloat, half->descriptor.shape(), half->Values()));
+    }
+    const auto values = RunOne(OperatorKind::kConv2d, halves, attributes).Values();
+    const auto expected = RunOne(OperatorKind::kConv2d, floats, attributes).Values();
+    ASSERT_EQ(values.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_EQ(values[i], RoundTo(kHalf, expected[i])) << "at " << i;
+    }
+  }
+}
+
+// Which are, of 32 channels, channels last.
+TEST(LowerWidened, DepthwiseThatIsWorthIt_IsWidened) {
+  const auto is_widened = [](OperandDataType type, uint32_t size, uint32_t window, bool wide) {
+    Graph graph;
+    graph.device.wide = wide;
+    for (const Shape& shape :
+         {Shape{1, size, size, 32}, Shape{1, window, window, 32}, Shape{1, size, size, 32}}) {
+      auto descriptor = webidl::OperandDescriptor::Create(type, shape);
+      CHECK(descriptor.ok());
+      graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
+    }
+    const uint32_t padding = window / 2;
+    Node node;
+    node.kind = OperatorKind::kConv2d;
+    node.attributes =
+        webidl::Conv2dAttributes{.padding = {{padding, padding, padding, padding}},
+                                 .groups = 32,
+                                 .input_layout = webidl::InputOperandLayout::kNhwc,
+                                 .filter_layout = webidl::Conv2dFilterOperandLayout::kIhwo};
+    node.operands = {0, 1, kNoValue};
+    node.results = {2};
+    LoweringBuilder builder(graph);
+    CHECK(GetLowering(OperatorKind::kConv2d)(node, builder).ok());
+    return builder.calls().size() > 1;
+  };
+  EXPECT_TRUE(is_widened(kHalf, 14, 5, /*wide=*/false));
+  EXPECT_FALSE(is_widened(kHalf, 7, 5, /*wide=*/false));
+  EXPECT_FALSE(is_widened(kHalf, 14, 3, /*wide=*/false));  // By fours.
+  EXPECT_FALSE(is_widened(kFloat, 14, 5, /*wide=*/false));
+  EXPECT_FALSE(is_widened(kHalf, 14, 5, /*wide=*/true));
+}
+
 // Of one operand and one result that has `rows` for its last dimension but one.
 bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataType type,
                   uint32_t rows, bool wide = false) {
