@@ -1,5 +1,6 @@
 // Depthwise convolutions of images whose columns lie together, in lines of any length (others:
-// depthwise_rows.comp), with windows of TAPS by TAPS that move by STEP both ways and are not dilated.
+// depthwise_rows.comp), with windows of TAPS by TAPS that move by STEP both ways and are not dilated, but
+// for those that go by lines.
 // Slots and specialisation constants are those of depthwise_conv2d.comp.
 //
 // An invocation computes four neighbouring columns of ROWS rows: it loads its weights and each line of
@@ -18,6 +19,7 @@
 const bool kHasWholeTurns = false;
 #define MASKED_TAPS_CONSTANT 8
 #define BLOCKS_CONSTANT 9
+#define DILATION_CONSTANT 10
 #include "depthwise_lines.glsl"
 const bool kByLines = kType == kFloat32;
 #else

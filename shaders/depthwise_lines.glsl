@@ -11,7 +11,9 @@
 //
 // Who includes it says whether images mostly have so many lines that a loop of its own pays for those
 // inside: kHasWholeTurns; and which specialisation constants have the taps of a row that lie outside of
-// the image for some column of the result, and the blocks: MASKED_TAPS_CONSTANT, BLOCKS_CONSTANT.
+// the image for some column of the result, and the blocks: MASKED_TAPS_CONSTANT, BLOCKS_CONSTANT. Where
+// it takes dilated windows, by a STEP of 1, DILATION_CONSTANT is that along a row, and the one behind it
+// that along a column: then rows as far apart are an image of their own, an interleaved one.
 #ifndef WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_LINES_GLSL_
 
@@ -20,6 +22,13 @@
 
 // A bit for each tap that is left of the image, and from bit 8 on one for each that is right of it.
 layout(constant_id = MASKED_TAPS_CONSTANT) const uint kMaskedTaps = 0xffffu;
+#ifdef DILATION_CONSTANT
+layout(constant_id = DILATION_CONSTANT) const uint kDilation = 1u;
+layout(constant_id = DILATION_CONSTANT + 1) const uint kInterleaved = 1u;
+#else
+const uint kDilation = 1u;
+const uint kInterleaved = 1u;
+#endif
 // Blocks side by side in subgroups of 16, where the first columns alone have taps left of the image, and
 // the last TAPS / 2 alone such that are right of it; 1 elsewhere. Sums of so many stay in registers, of
 // which vectors of 16 have twice as many as others.
@@ -28,7 +37,7 @@ const uint kBlocksMax = 4u;
 const uint kBlocks = kBlocksOf16 == 1u ? 1u : (kSubgroupSize == 16u ? kBlocksOf16 : 2u);
 // The last block may have columns beyond the result, or be beyond it as a whole; then the last columns
 // are in the one before, and may begin before that.
-const uint kBlocksAtEnd = TAPS / 2u + 1u;
+const uint kBlocksAtEnd = kDilation > 1u ? 3u : TAPS / 2u + 1u;
 
 // Of a turn. Of one block, several, which are all loaded first: sums do not wait for where lines are, and
 // are selected by mask once.
@@ -51,17 +60,19 @@ bool IsMasked(uint block, uint tap) {
 struct Lines {
   float weights[TAPS][TAPS];
   float bias;
-  uint plane;
   uint image;  // Where the channel's begins.
+  uint before;  // Lines before it.
   uint top;  // Before the first row it wraps.
   uint height;
   uint step;  // From line to line.
   uint place;  // Of the first line's first pixel for the first tap of a row; others follow.
   uint masks[kBlocksMax][TAPS];
-  uint columns;
+  uint rows_of_all;
   uint rows;
   bool is_column[kBlocksMax];
-  uint result;  // Where the first invocation's first row begins.
+  uint results;  // Where the channel's begin.
+  uint result;  // Where the first invocation's first row does.
+  uint result_step;  // From row to row.
 };
 
 // sums[block][r] is of the row that begins r rows before the next one, and lacks the lines from that on.
@@ -82,7 +93,7 @@ Pixels LoadLine(Lines lines, uint line, const bool is_whole, const bool is_befor
   Pixels pixels;
   [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      const uint of_tap = at + (STEP * kSubgroupSize * block + x);
+      const uint of_tap = at + (STEP * kSubgroupSize * block + kDilation * x);
       uint pixel = LOAD_WORD(1, is_before ? uint(max(int(of_tap), 0)) : of_tap) & mask;
       if (IsMasked(block, x)) pixel &= lines.masks[block][x];
       pixels.of[block][x] = uintBitsToFloat(pixel);
@@ -103,7 +114,7 @@ void AddLines(Lines lines, uint done, const uint count, const bool are_whole, co
     if (kBlocks > 1u) pixels[i] = LoadLine(lines, done + i, are_whole, are_before);
     const uint of_step = i % STEP;
     const uint row = done / STEP + i / STEP - (kRowsOfLine - 1u);  // Before the first row it wraps.
-    const uint to = lines.result + row * lines.columns;
+    const uint to = lines.result + row * lines.result_step;
     [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
       [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) {
         const uint tap = STEP * r + of_step;
@@ -131,8 +142,9 @@ void AddLines(Lines lines, uint done, const uint count, const bool are_whole, co
   }
 }
 
-// What all of the result's channel `plane`, of all images, has in common.
-Lines FindLines(uint plane) {
+// What all of the result's channel `plane`, of all images, has in common; of interleaved ones, in rows from `first`
+// on.
+Lines FindLines(uint plane, uint first) {
   uvec3 channels = P4(3).xyz;
   uint batch = Divide(plane, channels);
   uint channel = plane - batch * channels.x;
@@ -146,11 +158,16 @@ Lines FindLines(uint plane) {
   }
   lines.bias = kHasBias != 0u ? LOAD(4, kType, UNIFORM(channel)) : 0.0;
   uvec4 strides = P4(4);
-  lines.image = batch * strides.x + channel * strides.y;
-  lines.plane = plane;
-  lines.step = strides.z;
-  lines.height = P4(kHeight).x;
-  lines.columns = P(1);
+  const uint above = P4(kHeight).z;
+  const uint height = P4(kHeight).x;
+  lines.before = (above - min(above, first) + kInterleaved - 1u) / kInterleaved;
+  const uint line = lines.before * kInterleaved + first - above;
+  lines.height = (height - min(height, line) + kInterleaved - 1u) / kInterleaved;
+  lines.image = batch * strides.x + channel * strides.y + line * strides.z;
+  lines.step = kInterleaved * strides.z;
+  lines.rows_of_all = (P(2) - min(P(2), first) + kInterleaved - 1u) / kInterleaved;
+  lines.results = (plane * P(2) + first) * P(1);
+  lines.result_step = kInterleaved * P(1);
   return lines;
 }
 
@@ -159,22 +176,23 @@ void ComputeLines(Lines lines, uint row, uint first, uint last) {
   const uint lane = gl_SubgroupInvocationID;
   // Before the first row, and the first column, they wrap; what then is loaded, from another row or
   // none, is left out.
-  const uint before = P4(kHeight).z;
+  const uint before = lines.before;
   lines.top = STEP * row - before;
   uint left = STEP * first - P4(kWidth).z;
   lines.place = UNIFORM(lines.image + left);
-  lines.rows = min(kRowsMax, P(2) - row);
-  lines.result = UNIFORM((lines.plane * P(2) + row) * lines.columns + first);
+  lines.rows = min(kRowsMax, lines.rows_of_all - min(lines.rows_of_all, row));
+  lines.result = UNIFORM(lines.results + row * lines.result_step + first);
   Sums sums;
   [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
     const uint column = kSubgroupSize * block + lane;
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-      lines.masks[block][x] = left + x + STEP * column < P4(kWidth).x ? kAllBits : 0u;
+      lines.masks[block][x] = left + kDilation * x + STEP * column < P4(kWidth).x ? kAllBits : 0u;
     }
     lines.is_column[block] = first + column < last;
     [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) sums.of[block][r] = lines.bias;
   }
-  const uint end = STEP * (lines.rows - 1u) + TAPS;
+  // Interleaved images may have a band less.
+  const uint end = kInterleaved > 1u && lines.rows == 0u ? 0u : STEP * (lines.rows - 1u) + TAPS;
   // Whole turns lie between those before the image, or the first row, and those behind the last line.
   const uint below = STEP * row;
   const uint begin_whole = max(TAPS - 1u, before - min(before, below));
@@ -197,13 +215,14 @@ void ComputeLines(Lines lines, uint row, uint first, uint last) {
 
 // Of all channels of all images.
 void ComputeAllLines(uint planes) {
-  const uint down = (P(2) + kRowsMax - 1u) / kRowsMax;
+  const uint rows = (P(2) + kInterleaved - 1u) / kInterleaved;
+  const uint down = (rows + kRowsMax - 1u) / kRowsMax;
   // Of each kBlocks blocks, or one less.
   const uint blocks = (P(1) + kSubgroupSize - 1u) / kSubgroupSize;
   const uint across = (blocks + kBlocks - 1u) / kBlocks;
   const uint of_all = blocks - across * (kBlocks - 1u);
-  const uint of_plane = down * across;
-  const uint units = planes * of_plane;
+  const uint of_plane = down * across;  // Or of an interleaved one.
+  const uint units = planes * kInterleaved * of_plane;
   uint unit = StartOfWorkgroup(gl_WorkGroupID.x, units);
   const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, units);
   // Counted, since a division is one for each invocation.
@@ -212,8 +231,8 @@ void ComputeAllLines(uint planes) {
   uint strip = band % across;
   uint row = kRowsMax * (band / across);
   for (; unit < end; ++plane) {
-    const Lines lines = FindLines(plane);
-    for (; unit < end && row < P(2); ++unit) {
+    const Lines lines = FindLines(plane / kInterleaved, plane % kInterleaved);
+    for (; unit < end && row < rows; ++unit) {
       const uint first = kSubgroupSize * (strip * (kBlocks - 1u) + min(strip, of_all));
       const uint next = first + kSubgroupSize * (strip < of_all ? kBlocks : kBlocks - 1u);
       ComputeLines(lines, row, first, min(next, P(1)));

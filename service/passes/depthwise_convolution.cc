@@ -27,8 +27,9 @@ struct DepthwiseBlock {
   uint32_t steps_max = 1;
   bool goes_down = false;
   bool is_flat = false;  // Quads of the result, whatever rows they are in.
-  // Whether it takes float32 by lines on llvmpipe (depthwise_lines.glsl).
+  // Whether it takes float32 by lines on llvmpipe (depthwise_lines.glsl), and then may be dilated.
   bool has_lines = false;
+  bool may_be_dilated = false;
 };
 
 // Of kernels that go along rows, or down: few enough for many invocations, and for none to loop too
@@ -49,7 +50,8 @@ uint32_t LeadOf(const Axis& width) { return (4 - width.padding % 4) % 4; }
 
 // How far the last window reaches beyond the image.
 uint64_t PaddingBehind(const Axis& width) {
-  const uint64_t end = uint64_t{width.output - 1} * width.stride + width.window;
+  const uint64_t window = uint64_t{width.window - 1} * width.dilation + 1;
+  const uint64_t end = uint64_t{width.output - 1} * width.stride + window;
   const uint64_t image_end = width.padding + uint64_t{width.input};
   return end - std::min(end, image_end);
 }
@@ -60,8 +62,9 @@ uint32_t TapsOutside(const Axis& width) {
   uint32_t outside = 0;
   const uint64_t behind = PaddingBehind(width);
   for (uint32_t tap = 0; tap < width.window; ++tap) {
-    outside |= uint32_t{tap < width.padding} << tap;
-    outside |= uint32_t{tap + behind >= width.window} << (8 + tap);
+    const uint64_t before_last = uint64_t{width.window - 1 - tap} * width.dilation;
+    outside |= uint32_t{uint64_t{tap} * width.dilation < width.padding} << tap;
+    outside |= uint32_t{before_last < behind} << (8 + tap);
   }
   return outside;
 }
@@ -70,7 +73,12 @@ uint32_t TapsOutside(const Axis& width) {
 uint32_t BlocksSideBySide(const Axis& width) {
   constexpr uint32_t kLanes = 16;
   constexpr uint32_t kBlocksMax = 4;
-  if (width.padding >= width.window || PaddingBehind(width) > width.window / 2) return 1;
+  // Of dilated ones, what is outside is seen by no more columns than the shortest block has.
+  constexpr uint32_t kLanesMin = 4;
+  const bool is_dilated = width.dilation > 1;
+  const uint32_t before_max = is_dilated ? kLanesMin : width.window - 1;
+  const uint32_t behind_max = is_dilated ? kLanesMin : width.window / 2;
+  if (width.padding > before_max || PaddingBehind(width) > behind_max) return 1;
   const uint32_t blocks = DivideRoundingUp(width.output, kLanes);
   return DivideRoundingUp(blocks, DivideRoundingUp(blocks, kBlocksMax));
 }
@@ -150,8 +158,36 @@ std::optional<ByChannels> FindByChannels(const Convolution& convolution) {
   return by;
 }
 
-DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t results) {
+// By lines on llvmpipe: windows that others have no kernel for.
+std::optional<DepthwiseBlock> FindDepthwiseLines(const Convolution& convolution) {
+  constexpr uint32_t kDilationMax = 16;
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  const uint32_t taps = width.window;
+  const bool is_dilated = height.dilation > 1 || width.dilation > 1;
+  if (height.window != taps || height.stride != 1 || width.stride != 1 ||
+      height.dilation > kDilationMax || width.dilation > kDilationMax) {
+    return std::nullopt;
+  }
+  DepthwiseBlock block{.has_lines = true, .may_be_dilated = true};
+  if (taps == 7) {
+    block.shader = ShaderId::kDepthwiseBlock7;
+  } else if (is_dilated && (taps == 3 || taps == 5)) {
+    block.shader = taps == 3 ? ShaderId::kDepthwiseBlock3 : ShaderId::kDepthwiseBlock5;
+    block.rows = 7;
+  } else {
+    return std::nullopt;
+  }
+  return block;
+}
+
+// Where it `goes_by_lines`, it is of float32, for llvmpipe.
+DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t results,
+                                  bool goes_by_lines) {
   constexpr DepthwiseBlock kOther = {ShaderId::kDepthwiseConv2d};
+  if (goes_by_lines && convolution.layout == InputOperandLayout::kNchw) {
+    if (const auto lines = FindDepthwiseLines(convolution)) return *lines;
+  }
   const Axis& height = convolution.height;
   const Axis& width = convolution.width;
   const uint32_t taps = width.window;
@@ -190,7 +226,10 @@ DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t resul
   const ShaderId by_two =
       taps == 5 ? ShaderId::kDepthwiseBlock5Step2 : ShaderId::kDepthwiseBlock3Step2;
   const ShaderId by_one_block = taps == 5 ? ShaderId::kDepthwiseBlock5 : ShaderId::kDepthwiseBlock3;
-  return {.shader = by_one ? by_one_block : by_two, .rows = 7, .has_lines = true};
+  return {.shader = by_one ? by_one_block : by_two,
+          .rows = 7,
+          .has_lines = true,
+          .may_be_dilated = true};
 }
 
 }  // namespace
@@ -204,7 +243,7 @@ bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
                         const LoweringBuilder& builder) {
   constexpr uint64_t kElementsMin = 1 << 13;
   const uint64_t results = builder.descriptor(node.results[0]).element_count();
-  const DepthwiseBlock block = FindDepthwiseBlock(convolution, results);
+  const DepthwiseBlock block = FindDepthwiseBlock(convolution, results, /*goes_by_lines=*/false);
   const bool goes_by_fours =
       block.shader != ShaderId::kDepthwiseConv2d && convolution.width.window == 3;
   return !goes_by_fours && IsWorthWidening(node, kElementsMin, builder);
@@ -229,7 +268,9 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   }
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  DepthwiseBlock block = FindDepthwiseBlock(convolution, result.element_count());
+  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
+  DepthwiseBlock block =
+      FindDepthwiseBlock(convolution, result.element_count(), is_float && !builder.wide());
   if (builder.wide()) {
     // More invocations are worth more than what each of them spares.
     constexpr uint32_t kWideRowsMax = 8;
@@ -240,7 +281,6 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   if (block.goes_down) {  // Units of one size, but for the last one.
     block.rows = DivideRoundingUp(output.row, DivideRoundingUp(output.row, block.rows));
   }
-  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
   const bool by_pixels = channels_last && block.steps_max > 1;
   // Where they are enough for a subgroup of llvmpipe's (depthwise_channels.glsl).
   constexpr uint32_t kLanesMax = 16;
@@ -279,6 +319,10 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
   if (block.has_lines) {
     call.specialization.push_back(TapsOutside(convolution.width));
     call.specialization.push_back(BlocksSideBySide(convolution.width));
+  }
+  if (block.may_be_dilated) {
+    call.specialization.push_back(convolution.width.dilation);
+    call.specialization.push_back(convolution.height.dilation);
   }
   if (by_pixels) {
     call.specialization.push_back(by_channels);
@@ -338,7 +382,9 @@ Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
     // Of narrow rows, and of few, turns do less than that.
     const uint64_t planes = uint64_t{output.batch} * output.channel;
     const uint32_t step = std::max(convolution.height.stride, convolution.width.stride);
-    const uint64_t turns = planes * LaneTurns(line, output.row, taps_of_row, step);
+    const uint32_t interleaved = convolution.height.dilation;
+    const uint32_t rows_of_each = DivideRoundingUp(output.row, interleaved);
+    const uint64_t turns = planes * interleaved * LaneTurns(line, rows_of_each, taps_of_row, step);
     call.cost = std::max(call.cost, call.cost_per_turn * turns);
   } else if (block.goes_down) {
     call.cost_per_turn = 4;

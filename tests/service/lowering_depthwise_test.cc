@@ -211,6 +211,41 @@ TEST(LowerDepthwise, OfAnyWidth_MatchesReference) {
   }
 }
 
+// Windows of 7, and dilated ones, whose rows lie interleaved (depthwise_lines.glsl): in blocks side
+// by side and in one, as far outside as these may have it and further, with fewer rows than are
+// interleaved and with more than a unit goes down.
+TEST(LowerDepthwise, ByInterleavedLines_MatchesReference) {
+  std::mt19937 random(19);
+  for (const uint32_t turn : SampledTurns(48, 3, /*step=*/5)) {
+    constexpr uint32_t kWindows[] = {3, 5, 7};
+    const uint32_t window = kWindows[turn % 3];
+    const List dilations =
+        turn % 6 == 2 ? List{1, 1} : List{Pick(random, 1, 5), Pick(random, 1, 5)};
+    const uint32_t rows = (window - 1) * dilations[0] + 1;
+    const uint32_t columns = (window - 1) * dilations[1] + 1;
+    Conv2dAttributes attributes{
+        .dilations = dilations,
+        .groups = 3,
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 3 % 4)};
+    if (turn % 4 == 1) {
+      attributes.padding = List{Pick(random, 0, 2 * rows), Pick(random, 0, 2 * rows),
+                                Pick(random, 0, 2 * columns), Pick(random, 0, 2 * columns)};
+    } else if (turn % 4 != 0) {
+      attributes.padding = List{rows / 2, rows / 2, columns / 2, columns / 2};
+    }
+    const uint32_t height = turn % 8 == 3 ? 150 : Pick(random, 1, 20);
+    const uint32_t width = 16 * Pick(random, 0, 9) + Pick(random, 1, 16);
+    // At least what a window needs beside the padding.
+    const List padding = attributes.padding.value_or(List{0, 0, 0, 0});
+    const uint32_t height_min = rows - std::min(rows - 1, padding[0] + padding[1]);
+    const uint32_t width_min = columns - std::min(columns - 1, padding[2] + padding[3]);
+    ExpectConvolves(
+        attributes, kFloat,
+        {Pick(random, 1, 2), 3, std::max(height, height_min), std::max(width, width_min)},
+        {3, 1, window, window}, turn % 2 == 0, 3000 + 10 * turn);
+  }
+}
+
 // Enough channels for a subgroup, and such that the last one has too many invocations for; rows and
 // columns that are left over, in one unit across and in more.
 TEST(LowerDepthwise, OfManyChannels_MatchesReference) {
@@ -343,6 +378,9 @@ TEST(LowerDepthwise, BeforeTheTensor_MatchesReference) {
     ExpectConvolves(attributes, kFloat, {1, 2, c.size, c.size}, {2, 1, c.window, c.window}, false,
                     660 + c.window);
   }
+  // By channels, of which the last group has some of the one before it.
+  ExpectConvolves(ChannelsLast(20, List{2, 2, 2, 2}, List{1, 1}), kFloat, {1, 20, 5, 12},
+                  {20, 1, 5, 5}, true, 670);
 }
 
 // More rows than a unit goes down, and lines before and behind the image of which windows see
