@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "service/passes/epilogue.h"
@@ -35,6 +36,18 @@ struct DepthwiseBlock {
 // Of kernels that go along rows, or down: few enough for many invocations, and for none to loop too
 // long.
 constexpr uint32_t kStepsMax = 64;
+
+// Whether images have one column, as frameworks make them of signals. As such of one row they are
+// the same in memory, and neighbours what lies along it.
+bool IsOneColumn(const Convolution& convolution) {
+  const Axis& width = convolution.width;
+  return width.input == 1 && width.output == 1 && width.window == 1;
+}
+Convolution AsOneRow(Convolution convolution) {
+  std::swap(convolution.height, convolution.width);
+  std::swap(convolution.filter_row, convolution.filter_column);
+  return convolution;
+}
 
 // Whether the result is as large as the image, both ways, and consists of whole quads.
 bool LiesAsTheImage(const Convolution& convolution, uint64_t results) {
@@ -249,12 +262,18 @@ bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
   return !goes_by_fours && IsWorthWidening(node, kElementsMin, builder);
 }
 
-Status AddDepthwiseCall(const Convolution& convolution, const Node& node,
-                        LoweringBuilder& builder) {
+Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  const Image output = ReadImage(result.shape(), convolution.layout);
-  const Image strides = ReadImage(PackedStrides(input.shape()), convolution.layout);
+  Image output = ReadImage(result.shape(), as_it_is.layout);
+  Image strides = ReadImage(PackedStrides(input.shape()), as_it_is.layout);
+  Convolution convolution = as_it_is;
+  if (IsOneColumn(convolution)) {
+    convolution = AsOneRow(convolution);
+    std::swap(output.row, output.column);
+    strides.column = strides.row;
+    strides.row *= convolution.width.input;
+  }
   const bool has_bias = node.operands[2] != kNoValue;
   const ValueId residual = ResidualOf(node);
   const std::optional<Activation> activation = ActivationOf(node);
