@@ -9,17 +9,28 @@
 #include "subgroup.glsl"
 #include "window.glsl"
 
-// COMPUTE(vectors, is_before) for each stretch of the `length` columns of a row, `first` its first one: of four
-// vectors, of which more than two are inside, or of one. is_before: of a row whose first tap's word is number
+// COMPUTE(vectors, is_before, are_whole) for each stretch of the `length` columns of a row, `first` its first one: of
+// four vectors, of which more than two are inside, or of one. is_before: of a row whose first tap's word is number
 // `first_word` from where the row's image begins in the tensor on, what it has left of the image may be before it.
+// are_whole: all columns are inside, and all that they see.
 #define FOR_EACH_STRETCH(first, length, first_word, COMPUTE)                                      \
   {                                                                                               \
-    const uint padding_ = P4(kWidth).z;                                                           \
+    const uint padding_ = UNIFORM(P4(kWidth).z);                                                  \
     const uint before_ = (first_word) < padding_ ? min((padding_ - 1u) / kWordStep + 1u, length) : 0u; \
+    const uint at_once_ = 4u * kSubgroupSize;                                                     \
+    const uint seen_ = (P4(kWidth).y - 1u) * WINDOW_DILATION(kWidth) + kWordStep * (at_once_ - 1u) + 1u; \
+    const uint end_ = P4(kWidth).x + padding_;                                                    \
+    const uint inside_ = seen_ <= end_ ? (end_ - seen_) / kWordStep + 1u : 0u;                    \
+    const uint begin_whole_ = UNIFORM((padding_ + kWordStep - 1u) / kWordStep);                   \
+    const uint end_whole_ = UNIFORM(min(inside_, (length) + 1u - min(at_once_, (length) + 1u)));  \
     uint first = UNKNOWN_ZERO;                                                                    \
-    for (; first < before_; first += kSubgroupSize) COMPUTE(1u, true)                             \
-    for (; first + 2u * kSubgroupSize < (length); first += 4u * kSubgroupSize) COMPUTE(4u, false) \
-    for (; first < (length); first += kSubgroupSize) COMPUTE(1u, false)                           \
+    for (; first < before_; first += kSubgroupSize) COMPUTE(1u, true, false)                      \
+    while (first + 2u * kSubgroupSize < (length)) {                                               \
+      COMPUTE(4u, false, false)                                                                   \
+      first += at_once_;                                                                          \
+      for (; first >= begin_whole_ && first < end_whole_; first += at_once_) COMPUTE(4u, false, true) \
+    }                                                                                             \
+    for (; first < (length); first += kSubgroupSize) COMPUTE(1u, false, false)                    \
   }
 
 // The taps of a row, inside or not; a loop where they are many.
@@ -41,6 +52,7 @@
 
 // Whether vector v's is inside, where that of the first column is in column `column`, which before the first one
 // has wrapped, of `width`.
-#define IS_COLUMN_INSIDE(v, column, width) ((column) + kWordStep * PlaceInStretch(v) < (width))
+#define IS_COLUMN_INSIDE(v, column, width, are_whole) \
+  ((are_whole) || (column) + kWordStep * PlaceInStretch(v) < (width))
 
 #endif  // WEBNND_SHADERS_COLUMNS_BY_WORDS_GLSL_

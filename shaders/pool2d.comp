@@ -231,20 +231,21 @@ VALUE MapTap(uint word) {
 }
 
 // Columns of the row from `first` on, as many vectors as that.
-#define COMPUTE_STRETCH(vectors, is_before)                                                               \
+#define COMPUTE_STRETCH(vectors, is_before, are_whole)                                                    \
   {                                                                                                       \
     VALUE totals_[vectors];                                                                               \
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) totals_[v_] = identity_;                          \
-    const uint left_ = WindowStart(kWidth, first_);                                                       \
+    const uint left_ = UNIFORM(WindowStart(kWidth, first_));                                              \
     for (uint ky_ = taps_.x; ky_ < taps_.y; ++ky_) {                                                      \
-      const uint line_ = place_.y + (top_ + ky_ * WINDOW_DILATION(kHeight)) * P(2);                       \
+      const uint line_ = UNIFORM(image_ + ky_ * line_step_);                                              \
       VALUE parts_[vectors];                                                                              \
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                         \
       FOR_EACH_TAP(kx_) {                                                                                 \
-        const uint column_ = UNIFORM(left_ + kx_ * WINDOW_DILATION(kWidth));                              \
+        const uint column_ = UNIFORM(left_ + kx_ * dilation_);                                            \
         LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + column_))                             \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
-          const VALUE tap_ = IS_COLUMN_INSIDE(v_, column_, P4(kWidth).x) ? MapTap(words_[v_]) : identity_; \
+          const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                       \
+          const VALUE tap_ = is_inside_ ? MapTap(words_[v_]) : identity_;                                 \
           parts_[v_] = Combine(parts_[v_], tap_);                                                         \
         }                                                                                                 \
       }                                                                                                   \
@@ -258,17 +259,22 @@ VALUE MapTap(uint word) {
         counts_.y = across_.y - min(across_.x, across_.y);                                                \
       }                                                                                                   \
       const uint word_ = Encode(Finish(totals_[v_], counts_), kType).x;                                   \
-      if (first_ + PlaceInStretch(v_) < length_) STORE_WORD(2, to_ + PlaceInStretch(v_), word_);          \
+      if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                         \
+        STORE_WORD(2, to_ + PlaceInStretch(v_), word_);                                                   \
+      }                                                                                                   \
     }                                                                                                     \
   }
 
 void ComputeRow(uvec4 place_) {
   const VALUE identity_ = Identity();
-  const uint top_ = UNIFORM(WindowStart(kHeight, place_.x));
+  const uint width_ = UNIFORM(P4(kWidth).x);
+  const uint dilation_ = UNIFORM(WINDOW_DILATION(kWidth));
+  const uint line_step_ = UNIFORM(WINDOW_DILATION(kHeight) * P(2));
+  const uint image_ = UNIFORM(place_.y + WindowStart(kHeight, place_.x) * P(2));
   uvec2 taps_ = TapsInside(kHeight, place_.x);
   taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
-  const uint length_ = P4(1).x;
-  const uint first_word_ = UNIFORM(place_.y + (top_ + taps_.x * WINDOW_DILATION(kHeight)) * P(2));
+  const uint length_ = UNIFORM(P4(1).x);
+  const uint first_word_ = UNIFORM(image_ + taps_.x * line_step_);
   FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
 }
 

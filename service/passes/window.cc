@@ -55,14 +55,15 @@ uint64_t LoopsOver(uint64_t count) {
 }
 
 RowByWords FindRowByWords(const Axis& height, const Axis& width) {
-  constexpr uint32_t kUnrolledMax = 16;
+  constexpr uint32_t kUnrolledMax = 32;
   constexpr uint64_t kLanesMin = 4;
   constexpr uint64_t kLanesMax = 16;
   if (width.stride > 2) return {};
   RowByWords row{.step = width.stride};
   row.taps_unrolled = width.window <= kUnrolledMax ? width.window : 0;
   const uint64_t loops_of_row = row.taps_unrolled != 0 ? 0 : width.window;
-  const uint64_t turns = 1 + TapsMax(height, /*transposed=*/false) * (1 + loops_of_row);
+  // Each stretch may have a loop of its own over whole ones behind it.
+  const uint64_t turns = 2 + TapsMax(height, /*transposed=*/false) * (1 + loops_of_row);
   // Stretches of four vectors, up to two of one, and those that may be before the tensor.
   const uint64_t before = std::min(width.output, DivideRoundingUp(width.padding, width.stride));
   const auto stretches = [&](uint64_t lanes) {

@@ -80,7 +80,8 @@ TEST(LowerDepthwise, RowsOfManyTurns_MatchReference) {
   Conv2dAttributes attributes;
   ExpectConvolves(attributes, kFloat, {1, 1, 1, 2200000}, {1, 1, 1, 2}, true, 1);
   attributes.groups = 256;
-  ExpectConvolves(attributes, kFloat, {1, 256, 512, 1}, {256, 1, 1, 1}, false, 2);
+  ExpectConvolves(attributes, kFloat, {1, 256, 512, 2}, {256, 1, 1, 1}, false, 2);
+  ExpectConvolves(attributes, kFloat, {1, 256, 512, 1}, {256, 1, 1, 1}, false, 3);
 }
 
 // Windows of 3 and 5 that move alike both ways, anywhere in lines of any length.
@@ -208,6 +209,36 @@ TEST(LowerDepthwise, OfAnyWidth_MatchesReference) {
                         900 + width);
       }
     }
+  }
+}
+
+// Signals: images of one row, and of one column, which go as such of one row; shorter than a
+// window, and with stretches that see nothing outside, with more taps than are unrolled and less.
+TEST(LowerDepthwise, OfSignals_MatchesReference) {
+  std::mt19937 random(23);
+  for (const uint32_t turn : SampledTurns(48, 3, /*step=*/5)) {
+    constexpr uint32_t kTaps[] = {1, 3, 4, 7, 31, 40};
+    constexpr uint32_t kLengths[] = {1, 30, 140, 400};
+    const uint32_t taps = kTaps[turn % 6];
+    const uint32_t dilation = turn % 5 == 0 ? Pick(random, 2, 4) : 1;
+    const uint32_t stride = turn % 7 == 0 ? 2 : 1;
+    const uint32_t reach = (taps - 1) * dilation;
+    const uint32_t length = kLengths[turn / 6 % 4] + (turn % 4 == 3 ? reach : 0);
+    const uint32_t before = turn % 4 == 3 ? 0 : turn % 4 == 2 ? reach : reach / 2;
+    const uint32_t behind = turn % 4 == 3 ? 0 : reach - before;
+    const bool is_column = turn % 8 < 4;
+    const bool is_last = turn % 3 == 1;
+    const uint32_t channels = is_last ? 20 : 6;
+    Conv2dAttributes attributes{.groups = channels};
+    attributes.padding = is_column ? List{before, behind, 0, 0} : List{0, 0, before, behind};
+    attributes.strides = is_column ? List{stride, 1} : List{1, stride};
+    attributes.dilations = is_column ? List{dilation, 1} : List{1, dilation};
+    if (is_last) attributes.input_layout = InputOperandLayout::kNhwc;
+    attributes.filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 2 % 4);
+    ExpectConvolves(attributes, turn % 9 == 8 ? kHalf : kFloat,
+                    is_column ? Shape{2, channels, length, 1} : Shape{2, channels, 1, length},
+                    is_column ? Shape{channels, 1, taps, 1} : Shape{channels, 1, 1, taps},
+                    turn % 2 == 0, 4000 + 10 * turn);
   }
 }
 
