@@ -1,10 +1,10 @@
 // What depthwise_conv2d.comp does of float32 on llvmpipe where channels come last: neighbouring invocations
 // take neighbouring channels, of which all are loaded and stored at once.
 //
-// A workgroup, which is one subgroup, takes kRowsAtOnce rows of the result for as many channels as it has
-// invocations, and of those kColumnsAtOnce columns at a time. They lie so far apart that what is under
-// the taps of one is under those of another, however dilated windows are: a pixel is loaded once for all
-// of them. What invocations share, UNIFORM names as such.
+// A workgroup, which is one subgroup, takes kRowsAtOnce rows of the result, or a part of them where they
+// are long, for as many channels as it has invocations, and of those kColumnsAtOnce columns at a time.
+// They lie so far apart that what is under the taps of one is under those of another, however dilated
+// windows are: a pixel is loaded once for all of them. What invocations share, UNIFORM names as such.
 #ifndef WEBNND_SHADERS_DEPTHWISE_ANY_WINDOW_GLSL_
 #define WEBNND_SHADERS_DEPTHWISE_ANY_WINDOW_GLSL_
 
@@ -192,32 +192,40 @@ void ComputeByChannels() {
   const uint rows_of_block = kRowsAtOnce * rows_apart;
   const uint down = (P(2) + rows_of_block - 1u) / rows_of_block * rows_apart;
   const uint batches = Divide(Divide(Divide(P(0), P4(1).xyz), P4(2).xyz), P4(3).xyz);
+  const uint part = P4(1).w * turn;  // P4(1).w turns.
+  const uint parts = (columns + part - 1u) / part;
   const uint groups = (P(1) + kSubgroupSize - 1u) / kSubgroupSize;
-  const uint units = groups * batches * down;
+  const uint units = groups * parts * batches * down;
   uint unit = StartOfWorkgroup(gl_WorkGroupID.x, units);
   const uint end = StartOfWorkgroup(gl_WorkGroupID.x + 1u, units);
   // Counted, since a division is one for each invocation.
-  uint line = unit / groups;
-  uint group = unit - line * groups;
+  uint part_of_line = unit / groups;
+  uint group = unit - part_of_line * groups;
+  const uint line = part_of_line / parts;
+  part_of_line -= line * parts;
   uint batch = line / down;
   uint place = line - batch * down;
   uint in_block = place % rows_apart;
   uint row = place / rows_apart * rows_of_block + in_block;
   for (; unit < end; ++unit) {
     const ChannelRows rows = FindChannelRows(steps, batch, row, group);
-    const uint end_of_row = row < P(2) ? columns : 0u;
-    for (uint first = UNKNOWN_ZERO; first < min(apart, end_of_row); ++first) {
-      for (uint column = first; column < end_of_row;) {
+    const uint begin = part_of_line * part;
+    const uint end_of_part = row < P(2) ? min(columns, begin + part) : 0u;
+    for (uint first = begin + UNKNOWN_ZERO; first < min(begin + apart, end_of_part); ++first) {
+      for (uint column = first; column < end_of_part;) {
         ComputeColumns(steps, rows, column, false);
         column += turn;
-        for (; column >= whole.x && column < whole.y; column += turn) {
+        for (; column >= whole.x && column < min(whole.y, end_of_part); column += turn) {
           ComputeColumns(steps, rows, column, true);
         }
       }
     }
     ++group;
-    const bool is_next_line = group == groups;
-    if (is_next_line) group = 0u;
+    const bool is_next_part = group == groups;
+    if (is_next_part) group = 0u;
+    if (is_next_part) ++part_of_line;
+    const bool is_next_line = part_of_line == parts;
+    if (is_next_line) part_of_line = 0u;
     if (is_next_line) ++place;
     if (is_next_line) ++row;
     if (is_next_line) ++in_block;

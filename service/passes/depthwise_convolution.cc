@@ -134,6 +134,7 @@ ResultsAtOnce MeetingTaps(const Axis& axis) {
 struct ByChannels {
   ResultsAtOnce rows;
   ResultsAtOnce columns;
+  uint32_t part_turns = 0;  // Of a part of a row.
   uint64_t lane_turns = 0;  // Iterations for an image, by all lanes together at most.
 };
 // Of float32, for a device that is not wide; none where there are too few channels for a subgroup.
@@ -159,15 +160,24 @@ std::optional<ByChannels> FindByChannels(const Convolution& convolution) {
   const uint32_t length = DivideRoundingUp(width.output, by.columns.apart);
   const uint32_t turns = DivideRoundingUp(length, kColumnsMax);
   by.columns.count = DivideRoundingUp(length, turns);
+  // What is seen by a part comes back for other channels while a second cache has it.
+  constexpr uint64_t kPartBytes = uint64_t{256} << 10;
+  constexpr uint32_t kPartTurnsMin = 4;
+  const uint32_t rows_met = (by.rows.count - 1) * by.rows.taps_apart;
+  const uint64_t lines = TapsMax(height, /*transposed=*/false) + rows_met;
+  const uint64_t turn_columns = uint64_t{by.columns.count} * by.columns.apart;
+  const uint64_t turn_bytes =
+      (lines + by.rows.count) * turn_columns * width.stride * channels * sizeof(float);
+  by.part_turns = static_cast<uint32_t>(
+      std::clamp<uint64_t>(kPartBytes / turn_bytes, std::min(kPartTurnsMin, turns), turns));
   constexpr uint64_t kLoopsOverLines = 3;
-  const uint64_t lines = kLoopsOverLines + TapsMax(height, /*transposed=*/false) +
-                         (by.rows.count - 1) * by.rows.taps_apart;
   const uint64_t starts = std::min(by.columns.apart, width.output);
-  const uint64_t unit_turns = 1 + starts * (1 + turns * (1 + lines));
+  const uint64_t unit_turns = 1 + starts * (1 + by.part_turns * (2 + kLoopsOverLines + lines));
   if (unit_turns > kInvocationIterationsMax) return std::nullopt;
   const uint64_t down =
       DivideRoundingUp(height.output, by.rows.count * by.rows.apart) * uint64_t{by.rows.apart};
-  by.lane_turns = (channels + uint64_t{kLanesMax} - 1) * down * unit_turns;
+  const uint64_t parts = DivideRoundingUp<uint64_t>(width.output, by.part_turns * turn_columns);
+  by.lane_turns = (channels + uint64_t{kLanesMax} - 1) * down * parts * unit_turns;
   return by;
 }
 
@@ -371,7 +381,9 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   const uint64_t bands = uint64_t{output.batch} * down * output.channel;
   call.parameters = {NarrowCast<uint32_t>(block.goes_down ? bands : units), line, output.row,
                      NarrowCast<uint32_t>(input.element_count() - 1) / 4};
-  if (channels_last) AppendDivisor(fours, call.parameters);
+  if (channels_last) {
+    AppendDivisor(fours, call.parameters, any_by_channels ? any_by_channels->part_turns : 0);
+  }
   AppendDivisor(across, call.parameters,
                 any_by_channels ? any_by_channels->rows.apart : unit_steps);
   const uint32_t columns_apart = any_by_channels ? any_by_channels->columns.apart : 0;
