@@ -1,8 +1,8 @@
 // Windows over rows of 32-bit elements on llvmpipe, by words: neighbouring invocations have neighbouring columns
 // of the result, and what they load for a tap lies kWordStep words apart, so that it is loaded as vectors.
 //
-// A module has constants kWordStep, 1 or 2, and kTapsOfRow (0: not known), and the width's parameters at kWidth
-// (window.glsl).
+// A module has constants kWordStep, 1 or 2, and kTapsOfRow (0: not known), the vectors of columns that it takes at
+// once, kVectorsAtOnce, and the width's parameters at kWidth (window.glsl).
 #ifndef WEBNND_SHADERS_COLUMNS_BY_WORDS_GLSL_
 #define WEBNND_SHADERS_COLUMNS_BY_WORDS_GLSL_
 
@@ -10,14 +10,14 @@
 #include "window.glsl"
 
 // COMPUTE(vectors, is_before, are_whole) for each stretch of the `length` columns of a row, `first` its first one: of
-// four vectors, of which more than two are inside, or of one. is_before: of a row whose first tap's word is number
+// kVectorsAtOnce vectors, of which more than half are inside, or of one. is_before: of a row whose first tap's word is number
 // `first_word` from where the row's image begins in the tensor on, what it has left of the image may be before it.
 // are_whole: all columns are inside, and all that they see.
 #define FOR_EACH_STRETCH(first, length, first_word, COMPUTE)                                      \
   {                                                                                               \
     const uint padding_ = UNIFORM(P4(kWidth).z);                                                  \
     const uint before_ = (first_word) < padding_ ? min((padding_ - 1u) / kWordStep + 1u, length) : 0u; \
-    const uint at_once_ = 4u * kSubgroupSize;                                                     \
+    const uint at_once_ = kVectorsAtOnce * kSubgroupSize;                                         \
     const uint seen_ = (P4(kWidth).y - 1u) * WINDOW_DILATION(kWidth) + kWordStep * (at_once_ - 1u) + 1u; \
     const uint end_ = P4(kWidth).x + padding_;                                                    \
     const uint inside_ = seen_ <= end_ ? (end_ - seen_) / kWordStep + 1u : 0u;                    \
@@ -25,10 +25,12 @@
     const uint end_whole_ = UNIFORM(min(inside_, (length) + 1u - min(at_once_, (length) + 1u)));  \
     uint first = UNKNOWN_ZERO;                                                                    \
     for (; first < before_; first += kSubgroupSize) COMPUTE(1u, true, false)                      \
-    while (first + 2u * kSubgroupSize < (length)) {                                               \
-      COMPUTE(4u, false, false)                                                                   \
+    while (first + at_once_ / 2u < (length)) {                                                    \
+      COMPUTE(kVectorsAtOnce, false, false)                                                       \
       first += at_once_;                                                                          \
-      for (; first >= begin_whole_ && first < end_whole_; first += at_once_) COMPUTE(4u, false, true) \
+      for (; first >= begin_whole_ && first < end_whole_; first += at_once_) {                    \
+        COMPUTE(kVectorsAtOnce, false, true)                                                      \
+      }                                                                                           \
     }                                                                                             \
     for (; first < (length); first += kSubgroupSize) COMPUTE(1u, false, false)                    \
   }

@@ -11,10 +11,11 @@
 #include "depthwise.glsl"
 #include "subgroup.glsl"
 
-layout(constant_id = 10) const uint kColumnsAtOnce = 0u;  // 0: others compute it.
+layout(constant_id = 8) const uint kTapsOfRow = 1u;
+layout(constant_id = 9) const uint kColumnsAtOnce = 0u;  // 0: others compute it.
 // From one of these columns to the next, in steps from tap to tap. In columns it is P4(3).w.
-layout(constant_id = 11) const uint kTapsApart = 1u;
-layout(constant_id = 12) const uint kRowsAtOnce = 1u;  // P4(2).w rows apart.
+layout(constant_id = 10) const uint kTapsApart = 1u;
+layout(constant_id = 11) const uint kRowsAtOnce = 1u;  // P4(2).w rows apart.
 
 // kColumnsMax, kTapsMax and kTapsApartMax of service/passes/depthwise_convolution.cc.
 const uint kColumnsMax = 8u;

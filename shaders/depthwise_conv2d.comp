@@ -12,14 +12,10 @@
 // 2 whether channels come last (a line is then a multiple of four), 3 whether there is a bias,
 // 4 whether a line is a multiple of four, 5 whether the filter's channels lie together or, where
 // columns are neighbours, the weights of a channel do, 6 whether there is a residual, 7 the activation
-// (epilogue.glsl), 8 the stride along a row, 1 or 2, where rows of float32 go by words on llvmpipe, 9 the taps of
-// a row where they are few (else 0), and 10 and 11 those of depthwise_any_window.glsl.
+// (epilogue.glsl), and from 8 on those of depthwise_any_window.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "depthwise.glsl"
-
-layout(constant_id = 8) const uint kWordStep = 0u;
-layout(constant_id = 9) const uint kTapsOfRow = 0u;
 
 struct Place {
   uint batch;
@@ -107,95 +103,17 @@ void ComputeUnit(uint unit) {
   FinishFour(e, count, sums);
 }
 
-// Neighbouring invocations have neighbouring columns, whose taps they load as they lie.
 #if TENSOR_READS == READS_TEXELS
-#include "columns_by_words.glsl"
-
 #include "depthwise_any_window.glsl"
 
-bool GoesByWords() { return kWordStep != 0u && IsWorkgroupOneSubgroup(); }
 bool GoesByChannels() { return kColumnsAtOnce != 0u && IsWorkgroupOneSubgroup(); }
-
-// What parameters say of windows, found once.
-struct Windows {
-  uint width;
-  uint dilation;
-  uint line_step;  // From a row of taps to the next, in the image.
-  uint taps_line;
-  uint taps_column;
-};
-
-// The columns of a row of the result from `first_` on, as many vectors as that.
-#define COMPUTE_STRETCH(vectors, is_before, are_whole)                                                    \
-  {                                                                                                       \
-    float sums_[vectors];                                                                                 \
-    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) sums_[v_] = 0.0;                                  \
-    const uint left_ = UNIFORM(WindowStart(kWidth, first_));                                              \
-    for (uint ky_ = taps_.x; ky_ < taps_.y; ++ky_) {                                                      \
-      const uint line_ = UNIFORM(image_ + ky_ * windows_.line_step + left_);                              \
-      const uint filter_ = UNIFORM(filter_channel_ + ky_ * windows_.taps_line);                           \
-      float parts_[vectors];                                                                              \
-      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = 0.0;                               \
-      FOR_EACH_TAP(kx_) {                                                                                 \
-        const uint to_tap_ = kx_ * windows_.dilation;                                                     \
-        const uint column_ = UNIFORM(left_ + to_tap_);                                                    \
-        const float weight_ = uintBitsToFloat(LOAD_WORD(2, UNIFORM(filter_ + kx_ * windows_.taps_column))); \
-        LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + to_tap_))                             \
-        [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
-          const uint word_ = IS_COLUMN_INSIDE(v_, column_, windows_.width, are_whole) ? words_[v_] : 0u;  \
-          parts_[v_] = fma(uintBitsToFloat(word_), weight_, parts_[v_]);                                  \
-        }                                                                                                 \
-      }                                                                                                   \
-      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) sums_[v_] += parts_[v_];                        \
-    }                                                                                                     \
-    const uint to_ = UNIFORM(result_ + first_);                                                           \
-    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                                 \
-      float sum_ = sums_[v_] + bias_;                                                                     \
-      if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                         \
-        if (kHasResidual != 0u) sum_ += uintBitsToFloat(LOAD_WORD(5, to_ + PlaceInStretch(v_)));          \
-        STORE_WORD(3, to_ + PlaceInStretch(v_), floatBitsToUint(Activate(sum_)));                         \
-      }                                                                                                   \
-    }                                                                                                     \
-  }
-
-void ComputeLine(Windows windows_, uint line_) {
-  const uint rest = Divide(line_, P4(2).xyz);
-  const uint batch = Divide(rest, P4(3).xyz);
-  const uint row = line_ - rest * P4(2).x;
-  const uint channel = rest - batch * P4(3).x;
-  const uvec4 strides_ = P4(4);
-  const uint image_ =
-      UNIFORM(batch * strides_.x + channel * strides_.y + WindowStart(kHeight, row) * strides_.z);
-  const uint filter_channel_ = UNIFORM(channel * P4(5).x);
-  uvec2 taps_ = TapsInside(kHeight, row);
-  taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
-  const float bias_ = kHasBias != 0u ? LOAD(4, kType, UNIFORM(channel)) : 0.0;
-  const uint length_ = UNIFORM(P(1));
-  const uint result_ = UNIFORM(line_ * length_);
-  const uint first_word_ = UNIFORM(image_ + taps_.x * windows_.line_step);
-  FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
-}
-
-void ComputeByWords() {
-  Windows windows;
-  windows.width = UNIFORM(P4(kWidth).x);
-  windows.dilation = UNIFORM(WINDOW_DILATION(kWidth));
-  windows.line_step = UNIFORM(WINDOW_DILATION(kHeight) * P4(4).z);
-  windows.taps_line = UNIFORM(P4(5).y);
-  windows.taps_column = UNIFORM(P4(5).z);
-  WORKGROUP_STRIDE_LOOP(line, Divide(P(0), P4(1).xyz)) ComputeLine(windows, line);
-}
 #else
-bool GoesByWords() { return false; }
 bool GoesByChannels() { return false; }
-void ComputeByWords() {}
 void ComputeByChannels() {}
 #endif
 
 void main() {
-  if (GoesByWords()) {
-    ComputeByWords();
-  } else if (GoesByChannels()) {
+  if (GoesByChannels()) {
     ComputeByChannels();
   } else {
     GRID_STRIDE_LOOP(unit, P(0)) ComputeUnit(unit);

@@ -220,6 +220,7 @@ void ComputeRows() {
 
 // Neighbouring invocations have neighbouring columns, whose taps they load as they lie.
 #if TENSOR_READS == READS_TEXELS && (COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT)
+const uint kVectorsAtOnce = 4u;
 #include "columns_by_words.glsl"
 
 // There a workgroup is one subgroup; nothing else has the dimensions for it.

@@ -1,5 +1,6 @@
 #include "service/passes/convolution.h"
 
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -96,6 +97,17 @@ Result<Convolution> MakeConvolution(const Node& node, const LoweringBuilder& bui
     TRY(NormalizeAxis(height, height.output));
     TRY(NormalizeAxis(width, width.output));
   }
+  return convolution;
+}
+
+bool IsOneColumn(const Convolution& convolution) {
+  const Axis& width = convolution.width;
+  return width.input == 1 && width.output == 1 && width.window == 1;
+}
+
+Convolution AsOneRow(Convolution convolution) {
+  std::swap(convolution.height, convolution.width);
+  std::swap(convolution.filter_row, convolution.filter_column);
   return convolution;
 }
 

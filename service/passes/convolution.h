@@ -32,6 +32,11 @@ struct Convolution {
 // Of a conv2d or convTranspose2d. NotSupported where the padded image is longer than kernels index.
 Result<Convolution> MakeConvolution(const Node& node, const LoweringBuilder& builder);
 
+// Whether images have one column, as frameworks make them of signals. As such of one row they are
+// the same in memory, and neighbours what lies along it.
+bool IsOneColumn(const Convolution& convolution);
+Convolution AsOneRow(Convolution convolution);
+
 // Slots 1 to 5 of the kernels that take a convolution whole: image, filter, result, bias and
 // residual. They are declared whatever there is, so the image is bound for what is not there.
 std::vector<LoweredBuffer> ConvolutionBuffers(const Node& node);

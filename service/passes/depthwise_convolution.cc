@@ -37,18 +37,6 @@ struct DepthwiseBlock {
 // long.
 constexpr uint32_t kStepsMax = 64;
 
-// Whether images have one column, as frameworks make them of signals. As such of one row they are
-// the same in memory, and neighbours what lies along it.
-bool IsOneColumn(const Convolution& convolution) {
-  const Axis& width = convolution.width;
-  return width.input == 1 && width.output == 1 && width.window == 1;
-}
-Convolution AsOneRow(Convolution convolution) {
-  std::swap(convolution.height, convolution.width);
-  std::swap(convolution.filter_row, convolution.filter_column);
-  return convolution;
-}
-
 // Whether the result is as large as the image, both ways, and consists of whole quads.
 bool LiesAsTheImage(const Convolution& convolution, uint64_t results) {
   constexpr uint32_t kColumnsMin = 4;  // A quad is in two rows at most.
@@ -262,6 +250,16 @@ bool IsDepthwise(const Convolution& convolution) {
          (convolution.layout == InputOperandLayout::kNchw || convolution.groups % 4 == 0);
 }
 
+bool HasDepthwiseKernel(const Convolution& convolution, const Node& node,
+                        const LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const bool goes_by_lines =
+      input.data_type() == webidl::OperandDataType::kFloat32 && !builder.wide();
+  const uint64_t results = builder.descriptor(node.results[0]).element_count();
+  const Convolution laid = IsOneColumn(convolution) ? AsOneRow(convolution) : convolution;
+  return FindDepthwiseBlock(laid, results, goes_by_lines).shader != ShaderId::kDepthwiseConv2d;
+}
+
 bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
                         const LoweringBuilder& builder) {
   constexpr uint64_t kElementsMin = 1 << 13;
@@ -360,21 +358,12 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
     const uint32_t groups = line % (2 * kLanesMax) == 0 ? 2 : 1;
     call.specialization.push_back(groups);
   }
-  RowByWords row_by_words;
   std::optional<ByChannels> any_by_channels;
   if (call.shader == ShaderId::kDepthwiseConv2d) {
-    if (is_float && !builder.wide()) {
-      if (channels_last) {
-        any_by_channels = FindByChannels(convolution);
-      } else {
-        row_by_words = FindRowByWords(convolution.height, convolution.width);
-      }
-    }
+    if (channels_last && is_float && !builder.wide()) any_by_channels = FindByChannels(convolution);
     const ByChannels by = any_by_channels.value_or(ByChannels{.columns = {.count = 0}});
-    call.specialization.insert(
-        call.specialization.end(),
-        {row_by_words.step, any_by_channels ? taps_of_row : row_by_words.taps_unrolled,
-         by.columns.count, by.columns.taps_apart, by.rows.count});
+    call.specialization.insert(call.specialization.end(), {taps_of_row, by.columns.count,
+                                                           by.columns.taps_apart, by.rows.count});
   }
   call.buffers = ConvolutionBuffers(node);
   // The kernel deals out the fours of a band by itself.
@@ -400,10 +389,6 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   call.invocations = block.goes_down ? bands * std::bit_ceil(fours) : units;
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
-  if (row_by_words.step != 0) {
-    const uint64_t lines = uint64_t{output.batch} * output.channel * output.row;
-    call.cost = std::max(call.cost, lines * row_by_words.lane_turns);
-  }
   if (any_by_channels) {
     call.cost_per_turn = 4;
     const uint64_t turns = output.batch * any_by_channels->lane_turns;

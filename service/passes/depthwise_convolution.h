@@ -11,6 +11,9 @@ namespace webnnd::service {
 // Whether the kernels for them take it: a channel in, a channel out, in lines that they take by
 // fours.
 bool IsDepthwise(const Convolution& convolution);
+// Whether one of them is made for its window.
+bool HasDepthwiseKernel(const Convolution& convolution, const Node& node,
+                        const LoweringBuilder& builder);
 // Whether float16 takes less time as float32 (lower_widened.h).
 bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
                         const LoweringBuilder& builder);

@@ -11,6 +11,7 @@
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_widened.h"
+#include "service/passes/narrow_convolution.h"
 #include "service/passes/shallow_convolution.h"
 #include "service/passes/transposed_convolution.h"
 #include "service/passes/window.h"
@@ -112,7 +113,7 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
   std::optional<FilterProduct> found;
   if (!convolution.transposed) {
-    if (!TakesShallowKernel(convolution, builder)) {
+    if (!TakesShallowKernel(convolution, builder) && !IsNarrow(convolution, node, builder)) {
       found = MakeWindowProduct(convolution, node, builder);
     }
     return found;
@@ -129,6 +130,7 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
     AddShallowCall(convolution, node, builder);
     return {};
   }
+  if (IsNarrow(convolution, node, builder)) return AddNarrowCalls(convolution, node, builder);
   if (auto found = MakeWindowProduct(convolution, node, builder)) {
     return AddWindowProductCalls(convolution, std::move(found->product), builder);
   }

@@ -140,7 +140,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   RowByWords row_by_words;
   const bool can_go_by_words = is_nchw && !builder.wide() && PerQuad(input.data_type()) == 4;
   if (can_go_by_words && (together.step == 0 || width.window > width.stride)) {
-    row_by_words = FindRowByWords(height, width);
+    row_by_words = FindRowByWords(height, width, {});
   }
   const bool by_words = row_by_words.step != 0;
   if (by_words) together = {};

@@ -39,8 +39,8 @@ Status NormalizeAxis(Axis& axis, uint32_t moves) {
   return {};
 }
 
-void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters) {
-  parameters.insert(parameters.end(), {axis.input, axis.window, axis.padding, 0});
+void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters, uint32_t free_word) {
+  parameters.insert(parameters.end(), {axis.input, axis.window, axis.padding, free_word});
   AppendDivisor(axis.dilation, parameters);
   AppendDivisor(axis.stride, parameters);
 }
@@ -54,7 +54,7 @@ uint64_t LoopsOver(uint64_t count) {
   return count < kLongLoopUnroll ? count : DivideRoundingUp<uint64_t>(count, kLongLoopUnroll);
 }
 
-RowByWords FindRowByWords(const Axis& height, const Axis& width) {
+RowByWords FindRowByWords(const Axis& height, const Axis& width, const RowKernel& kernel) {
   constexpr uint32_t kUnrolledMax = 32;
   constexpr uint64_t kLanesMin = 4;
   constexpr uint64_t kLanesMax = 16;
@@ -63,14 +63,15 @@ RowByWords FindRowByWords(const Axis& height, const Axis& width) {
   row.taps_unrolled = width.window <= kUnrolledMax ? width.window : 0;
   const uint64_t loops_of_row = row.taps_unrolled != 0 ? 0 : width.window;
   // Each stretch may have a loop of its own over whole ones behind it.
-  const uint64_t turns = 2 + TapsMax(height, /*transposed=*/false) * (1 + loops_of_row);
-  // Stretches of four vectors, up to two of one, and those that may be before the tensor.
+  const uint64_t rows_of_taps = TapsMax(height, /*transposed=*/false);
+  const uint64_t turns = 3 + kernel.repeats * (1 + rows_of_taps * (1 + loops_of_row));
+  // Stretches of some vectors, up to two of one, and those that may be before the tensor.
   const uint64_t before = std::min(width.output, DivideRoundingUp(width.padding, width.stride));
   const auto stretches = [&](uint64_t lanes) {
-    return width.output / (4 * lanes) + 3 + DivideRoundingUp(before, lanes);
+    return width.output / (kernel.vectors * lanes) + 3 + DivideRoundingUp(before, lanes);
   };
   if (1 + stretches(kLanesMin) * turns > kInvocationIterationsMax) return {};
-  row.lane_turns = kLanesMax + (width.output / 4 + before + 4 * kLanesMax) * turns;
+  row.lane_turns = kLanesMax + (width.output / kernel.vectors + before + 4 * kLanesMax) * turns;
   return row;
 }
 

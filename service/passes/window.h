@@ -41,8 +41,8 @@ Axis MakeAxis(size_t spatial, const SpatialList& padding, const SpatialList& str
 // Checks that positions, counted from the start of the padding, are below 2^31, as Divide of
 // shaders/tensor.glsl needs. `moves` positions of the window are stride apart.
 Status NormalizeAxis(Axis& axis, uint32_t moves);
-// As shaders/window.glsl reads it.
-void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters);
+// As shaders/window.glsl reads it, which leaves one word free.
+void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters, uint32_t free_word = 0);
 
 // Taps that may lie within the image at once.
 uint64_t TapsMax(const Axis& axis, bool transposed);
@@ -55,9 +55,13 @@ struct RowByWords {
   uint32_t taps_unrolled = 0;  // All of a row, or 0.
   uint64_t lane_turns = 0;     // Iterations for a row of the result, by all lanes together at most.
 };
+struct RowKernel {
+  uint32_t repeats = 1;  // Of a loop over rows of taps, for a stretch.
+  uint32_t vectors = 4;  // kVectorsAtOnce.
+};
 // For a device that is not wide, and elements of 32 bits; none where rows are too long for a
 // kernel.
-RowByWords FindRowByWords(const Axis& height, const Axis& width);
+RowByWords FindRowByWords(const Axis& height, const Axis& width, const RowKernel& kernel);
 
 }  // namespace webnnd::service
 

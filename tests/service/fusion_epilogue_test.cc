@@ -55,6 +55,9 @@ std::vector<Head> Heads() {
       {"one channel out of many",
        conv({1, 4, 5, 5}, {2, 2, 3, 3}, Layout::kNchw, FilterLayout::kOihw, 2),
        {2, 1, 1}},
+      {"few channels out of each group, channels last",
+       conv({1, 5, 6, 8}, {4, 3, 3, 4}, Layout::kNhwc, FilterLayout::kOhwi, 2),
+       {1, 1, 4}},
       {"pixels",
        [](Net& net, OperandDataType type) {
          return Must(net.builder.Conv2d(net.In(type, {1, 4, 5, 12}),

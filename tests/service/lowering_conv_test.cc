@@ -27,7 +27,7 @@ TEST(LowerConv2d, RandomOptions_MatchReference) {
     if (turn % 5 != 0) attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 3)};
     if (turn % 7 != 0) attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 3)};
     uint32_t inputs = Pick(random, 1, turn % 4 == 0 ? 11 : 3);
-    uint32_t outputs = Pick(random, 1, 6);
+    uint32_t outputs = Pick(random, 1, 12);
     Shape input = {Pick(random, 1, 2), inputs * attributes.groups, Pick(random, 7, 11),
                    Pick(random, 7, 11)};
     Shape filter = {outputs * attributes.groups, inputs, Pick(random, 1, 3), Pick(random, 1, 3)};
@@ -50,8 +50,8 @@ TEST(LowerConv2d, ChannelsByFours_MatchReference) {
                                 .groups = 2,
                                 .input_layout = InputOperandLayout::kNhwc,
                                 .filter_layout = static_cast<Conv2dFilterOperandLayout>(layout)};
-    ExpectConvolves(attributes, kFloat, {2, 24, 7, 9}, {10, 12, 3, 2}, true, 10 + layout);
-    ExpectConvolves(attributes, kHalf, {1, 16, 6, 5}, {6, 8, 3, 2}, false, 20 + layout);
+    ExpectConvolves(attributes, kFloat, {2, 24, 7, 9}, {18, 12, 3, 2}, true, 10 + layout);
+    ExpectConvolves(attributes, kHalf, {1, 16, 6, 5}, {18, 8, 3, 2}, false, 20 + layout);
   }
 }
 
@@ -65,8 +65,8 @@ TEST(LowerConv2d, RowsByFours_MatchReference) {
         .dilations = List{1, 2},
         .filter_layout = static_cast<Conv2dFilterOperandLayout>(padding % 4)};
     uint32_t width = 13 - padding;  // 12 across in the result.
-    ExpectConvolves(attributes, kFloat, {2, 4, 8, width}, {5, 4, 3, 3}, true, 50 + padding);
-    ExpectConvolves(attributes, kHalf, {1, 4, 7, width}, {5, 4, 3, 3}, true, 60 + padding);
+    ExpectConvolves(attributes, kFloat, {2, 4, 8, width}, {9, 4, 3, 3}, true, 50 + padding);
+    ExpectConvolves(attributes, kHalf, {1, 4, 7, width}, {9, 4, 3, 3}, true, 60 + padding);
   }
 }
 
@@ -76,6 +76,7 @@ TEST(LowerConv2d, OnePixel_MatchesReference) {
     ExpectConvolves(attributes, kFloat, {3, 20, 1, 1}, {9, 20, 1, 1}, true, 30);
     attributes.groups = 2;
     ExpectConvolves(attributes, kFloat, {1, 20, 1, 1}, {6, 10, 1, 1}, true, 31);
+    ExpectConvolves(attributes, kFloat, {1, 20, 1, 1}, {18, 10, 1, 1}, true, 32);
   }
 }
 
@@ -174,6 +175,45 @@ TEST(LowerConv2d, ShallowSums_MatchReference) {
   }
 }
 
+// Few channels out of each group (shaders/narrow_conv2d.comp): in one block of them and in two, of
+// rows shorter than a vector of lanes and of many vectors, with windows that begin before the
+// tensor, single ones, and more taps than are unrolled; and where channels lie together, between
+// transposes.
+TEST(LowerConv2d, FewChannels_MatchReference) {
+  std::mt19937 random(29);
+  for (const uint32_t turn : SampledTurns(60, 3, /*step=*/7)) {
+    constexpr uint32_t kDepths[] = {1, 3, 5, 16, 34};
+    const uint32_t outputs = 1 + turn % 8;
+    const uint32_t groups = turn % 3 == 0 ? 2 : 1;
+    const uint32_t depth = kDepths[turn / 3 % 5];
+    const bool is_single = turn % 4 == 1;
+    const bool is_long = turn % 10 == 3;
+    Conv2dAttributes attributes{
+        .groups = groups,
+        .input_layout = static_cast<InputOperandLayout>(turn / 2 % 2),
+        .filter_layout = static_cast<Conv2dFilterOperandLayout>(turn / 4 % 4)};
+    const Shape filter = {groups * outputs, depth, is_single ? 1u : Pick(random, 1, 3),
+                          is_single ? 1u
+                          : is_long ? 35u
+                                    : Pick(random, 1, 4)};
+    if (!is_single) {
+      attributes.strides = List{Pick(random, 1, 3), Pick(random, 1, 2)};
+      attributes.dilations = List{Pick(random, 1, 2), Pick(random, 1, 2)};
+      if (turn % 5 != 0) {
+        attributes.padding =
+            List{Pick(random, 0, 3), Pick(random, 0, 3), Pick(random, 0, 9), Pick(random, 0, 9)};
+      }
+    }
+    // Channels that lie together are worth transposes from many pixels on.
+    const bool is_last = attributes.input_layout == InputOperandLayout::kNhwc;
+    const uint32_t rows = is_last ? Pick(random, 70, 80) : Pick(random, 5, 9);
+    const uint32_t columns = is_long || turn % 7 < 3 ? Pick(random, 90, 190) : Pick(random, 12, 40);
+    ExpectConvolves(attributes, turn % 6 == 5 ? kHalf : kFloat,
+                    {Pick(random, 1, 2), groups * depth, rows, columns}, filter, turn % 2 == 0,
+                    5000 + 10 * turn);
+  }
+}
+
 // What a convolution runs last; images as NCHW, the filter as OIHW by meaning.
 template <typename Attributes>
 shaders::ShaderId LastKernelOf(const Attributes& attributes, const Shape& input,
@@ -226,11 +266,34 @@ TEST(LowerConv2d, ShallowKernel_TakesShortSumsOnly) {
   EXPECT_NE(LastKernelOf(far, {1, 3, 34, 96}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
 }
 
+// Which are left to others: of more channels, by three columns, rows of few pixels, channels that
+// lie together in images of few pixels.
+TEST(LowerConv2d, NarrowKernel_TakesFewChannelsOnly) {
+  const auto is_narrow = [](const Conv2dAttributes& attributes, const Shape& input,
+                            const Shape& filter, const Shape& result) {
+    const shaders::ShaderId shader = LastKernelOf(attributes, input, filter, result);
+    return shader == shaders::ShaderId::kNarrowConv2dFew ||
+           shader == shaders::ShaderId::kNarrowConv2dMore;
+  };
+  const Conv2dAttributes plain;
+  EXPECT_TRUE(is_narrow(plain, {1, 9, 34, 34}, {4, 9, 3, 3}, {1, 4, 32, 32}));
+  EXPECT_TRUE(is_narrow(plain, {1, 9, 34, 34}, {8, 9, 3, 3}, {1, 8, 32, 32}));
+  EXPECT_FALSE(is_narrow(plain, {1, 9, 34, 34}, {9, 9, 3, 3}, {1, 9, 32, 32}));
+  EXPECT_FALSE(is_narrow(plain, {1, 9, 9, 9}, {8, 9, 3, 3}, {1, 8, 7, 7}));
+  EXPECT_TRUE(is_narrow(plain, {1, 9, 9, 9}, {4, 9, 3, 3}, {1, 4, 7, 7}));
+  const Conv2dAttributes far{.strides = List{1, 3}};
+  EXPECT_FALSE(is_narrow(far, {1, 9, 34, 96}, {4, 9, 3, 3}, {1, 4, 32, 32}));
+  // The last kernel of the others is the transpose back.
+  const Conv2dAttributes last{.input_layout = InputOperandLayout::kNhwc};
+  const auto product = LastKernelOf(last, {1, 9, 33, 34}, {4, 9, 3, 3}, {1, 4, 31, 32});
+  EXPECT_NE(LastKernelOf(last, {1, 9, 34, 34}, {4, 9, 3, 3}, {1, 4, 32, 32}), product);
+}
+
 // More elements than the invocations of a CPU device take at once.
 TEST(LowerConv2d, ManyPixels_MatchReference) {
   Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 1}};
-  ExpectConvolves(attributes, kFloat, {1, 3, 160, 90}, {5, 3, 3, 3}, true, 4);
-  ExpectConvolves(attributes, kHalf, {1, 3, 90, 81}, {5, 3, 3, 3}, true, 5);
+  ExpectConvolves(attributes, kFloat, {1, 3, 160, 90}, {9, 3, 3, 3}, true, 4);
+  ExpectConvolves(attributes, kHalf, {1, 3, 90, 81}, {9, 3, 3, 3}, true, 5);
 }
 
 TEST(LowerConv2d, WindowsInThePadding_GiveTheBias) {

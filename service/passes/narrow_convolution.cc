@@ -1,0 +1,239 @@
+#include "service/passes/narrow_convolution.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/checked_math.h"
+#include "service/passes/depthwise_convolution.h"
+#include "service/passes/epilogue.h"
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_conv.h"
+#include "service/passes/lower_widened.h"
+#include "service/passes/region_copy.h"
+
+namespace webnnd::service {
+namespace {
+
+using shaders::ShaderId;
+using webidl::InputOperandLayout;
+using webidl::OperandDataType;
+using webidl::OperandDescriptor;
+using webidl::Shape;
+
+// What one kernel takes: OUTPUTS and VECTORS of shaders/table.txt.
+struct NarrowKernel {
+  ShaderId shader;
+  uint32_t outputs;
+  uint32_t vectors;
+};
+constexpr NarrowKernel kFew = {ShaderId::kNarrowConv2dFew, 4, 4};
+constexpr NarrowKernel kMore = {ShaderId::kNarrowConv2dMore, 8, 2};
+const NarrowKernel& KernelFor(const Convolution& convolution) {
+  return convolution.output_channels <= kFew.outputs ? kFew : kMore;
+}
+
+bool IsPointwise(const Axis& axis) {
+  return axis.window == 1 && axis.padding == 0 && axis.output == axis.input && axis.stride == 1;
+}
+
+// A convolution and how its image lies: pixels that follow each other as one row, where windows are
+// single ones, or images have one column.
+struct Lines {
+  Convolution convolution;
+  Image strides;
+};
+Lines LayInLines(const Convolution& convolution, const OperandDescriptor& input) {
+  Lines lines = {convolution, ReadImage(PackedStrides(input.shape()), convolution.layout)};
+  Axis& height = lines.convolution.height;
+  Axis& width = lines.convolution.width;
+  if (IsOneColumn(convolution)) {
+    lines.convolution = AsOneRow(convolution);
+  } else if (IsPointwise(height) && IsPointwise(width)) {
+    width.input = width.output = height.input * width.input;
+    height.input = height.output = 1;
+  } else {
+    return lines;
+  }
+  lines.strides.row = lines.strides.channel;
+  return lines;
+}
+
+// What is added without a loop, and how often.
+struct Steps {
+  uint32_t unrolled = 0;  // Or 0.
+  uint32_t channels = 0;
+  uint32_t channels_together = 1;
+  uint32_t image = 0;  // Words from step to step.
+  uint32_t filter = 0;
+  uint32_t columns = 0;
+};
+Steps FindSteps(const Convolution& convolution, const Image& strides) {
+  constexpr uint32_t kUnrolledMax = 32;
+  constexpr uint32_t kChannelsMax = 16;
+  const Axis& width = convolution.width;
+  const uint32_t channels = convolution.input_channels;
+  if (width.window > 1) {
+    return {.unrolled = width.window <= kUnrolledMax ? width.window : 0,
+            .channels = channels,
+            .image = width.dilation,
+            .filter = convolution.filter_column,
+            .columns = width.dilation};
+  }
+  uint32_t together = std::min(channels, kChannelsMax);
+  while (channels % together != 0) --together;
+  return {.unrolled = together,
+          .channels = channels / together,
+          .channels_together = together,
+          .image = strides.channel,
+          .filter = convolution.filter_input};
+}
+
+// How it goes by words, of float32 in nchw; of step 0 where it does not.
+RowByWords FindWords(const Lines& lines) {
+  const Steps steps = FindSteps(lines.convolution, lines.strides);
+  return FindRowByWords(
+      lines.convolution.height, lines.convolution.width,
+      {.repeats = steps.channels, .vectors = KernelFor(lines.convolution).vectors});
+}
+
+void AddNarrowCall(const Convolution& as_it_is, const Node& node, LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const auto [convolution, strides] = LayInLines(as_it_is, input);
+  const Axis& height = convolution.height;
+  const Axis& width = convolution.width;
+  const Steps steps = FindSteps(convolution, strides);
+  const RowByWords row = FindWords({convolution, strides});
+  const NarrowKernel& kernel = KernelFor(convolution);
+  const uint32_t batch = ReadImage(result.shape(), convolution.layout).batch;
+  // Blocks as large as each other, or one channel less.
+  const uint32_t channels = convolution.output_channels;
+  const uint32_t blocks = DivideRoundingUp(channels, kernel.outputs);
+  const uint64_t lines = uint64_t{batch} * convolution.groups * blocks * height.output;
+  const std::optional<Activation> activation = ActivationOf(node);
+
+  LoweredCall call;
+  call.shader = kernel.shader;
+  call.specialization = {DivideRoundingUp(channels, blocks),
+                         node.operands[2] != kNoValue,
+                         ResidualOf(node) != kNoValue,
+                         ActivationConstant(activation),
+                         row.step,
+                         steps.unrolled};
+  call.buffers = ConvolutionBuffers(node);
+  call.parameters = {NarrowCast<uint32_t>(lines), width.output, steps.channels, channels};
+  AppendDivisor(height.output, call.parameters, steps.image);
+  AppendDivisor(blocks, call.parameters, steps.filter);
+  AppendDivisor(convolution.groups, call.parameters, steps.columns);
+  call.parameters.insert(
+      call.parameters.end(),
+      {strides.batch, convolution.input_channels * strides.channel,
+       steps.channels_together * strides.channel, height.dilation * strides.row,
+       convolution.filter_group, convolution.filter_output,
+       steps.channels_together * convolution.filter_input, convolution.filter_row});
+  AppendAxis(height, call.parameters, strides.row);
+  AppendAxis(width, call.parameters);
+  AppendActivation(activation, call.parameters);
+  call.workgroups = lines;
+  const uint64_t taps = TapsMax(height, /*transposed=*/false) * width.window;
+  call.cost_per_turn = 4;
+  call.cost = std::max(result.element_count() * convolution.input_channels * taps,
+                       call.cost_per_turn * lines * row.lane_turns);
+  builder.AddCall(std::move(call));
+}
+
+// A temporary for `image`, whose channels are last, with its channels first.
+Result<ValueId> AddChannelsFirst(ValueId image, LoweringBuilder& builder) {
+  const OperandDescriptor& last = builder.descriptor(image);
+  const Shape& shape = last.shape();
+  ASSIGN_OR_RETURN(
+      auto first,
+      OperandDescriptor::Create(last.data_type(), Shape{shape[0], shape[3], shape[1], shape[2]}));
+  return builder.AddTemporary(std::move(first));
+}
+
+// Copies one to the other, whose dimension d is dimension order[d].
+void AddTranspose(ValueId from, ValueId to, const std::array<size_t, 4>& order,
+                  LoweringBuilder& builder) {
+  const std::vector<uint32_t> strides = PackedStrides(builder.descriptor(from).shape());
+  std::vector<std::vector<uint32_t>> of_result(1);
+  for (const size_t dimension : order) of_result[0].push_back(strides[dimension]);
+  AddRegionCopy({.source = from,
+                 .result = to,
+                 .dimensions = MakeDimensions(builder.descriptor(to).shape(), of_result)},
+                builder);
+}
+
+// Columns do not lie together: between transposes.
+Status AddBetweenTransposes(const Node& node, LoweringBuilder& builder) {
+  Node first = node;
+  auto& attributes = std::get<webidl::Conv2dAttributes>(first.attributes);
+  attributes.input_layout = InputOperandLayout::kNchw;
+  constexpr std::array<size_t, 4> kToFirst = {0, 3, 1, 2};
+  constexpr std::array<size_t, 4> kToLast = {0, 2, 3, 1};
+  ASSIGN_OR_RETURN(first.operands[0], AddChannelsFirst(node.operands[0], builder));
+  AddTranspose(node.operands[0], first.operands[0], kToFirst, builder);
+  if (const ValueId residual = ResidualOf(node); residual != kNoValue) {
+    ASSIGN_OR_RETURN(first.operands[3], AddChannelsFirst(residual, builder));
+    AddTranspose(residual, first.operands[3], kToFirst, builder);
+  }
+  ASSIGN_OR_RETURN(first.results[0], AddChannelsFirst(node.results[0], builder));
+  TRY(LowerConv2d(first, builder));
+  AddTranspose(first.results[0], node.results[0], kToLast, builder);
+  return {};
+}
+
+// Whether a product takes less time, of one group: it has no transposes around it, and its rows are
+// as long as it likes.
+bool IsProductFaster(const Convolution& convolution) {
+  const uint32_t channels = convolution.output_channels;
+  const bool is_pointwise = IsPointwise(convolution.height) && IsPointwise(convolution.width);
+  if (convolution.layout == InputOperandLayout::kNchw) {
+    constexpr uint32_t kColumnsMin = 12;
+    return channels > kFew.outputs && convolution.width.output < kColumnsMin && !is_pointwise;
+  }
+  constexpr uint64_t kPixelsMin = 1024;
+  constexpr uint32_t kDepthOfColumnMin = 32;
+  if (!is_pointwise) {
+    return uint64_t{convolution.height.output} * convolution.width.output < kPixelsMin;
+  }
+  return channels == 1 ? convolution.input_channels >= kDepthOfColumnMin
+                       : channels == kMore.outputs;
+}
+
+}  // namespace
+
+bool IsNarrow(const Convolution& convolution, const Node& node, const LoweringBuilder& builder) {
+  if (builder.wide() || convolution.transposed || convolution.output_channels > kMore.outputs) {
+    return false;
+  }
+  if (IsDepthwise(convolution)) {
+    if (convolution.layout == InputOperandLayout::kNhwc ||
+        HasDepthwiseKernel(convolution, node, builder)) {
+      return false;
+    }
+  } else if (convolution.groups == 1 && IsProductFaster(convolution)) {
+    return false;
+  }
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  if (input.data_type() == OperandDataType::kFloat16) {
+    constexpr uint64_t kElementsMin = 1 << 13;
+    if (!IsWorthWidening(node, kElementsMin, builder)) return false;
+  }
+  return FindWords(LayInLines(convolution, input)).step != 0;
+}
+
+Status AddNarrowCalls(const Convolution& convolution, const Node& node, LoweringBuilder& builder) {
+  if (builder.descriptor(node.operands[0]).data_type() == OperandDataType::kFloat16) {
+    return LowerWidened(node, LowerConv2d, builder);
+  }
+  if (convolution.layout == InputOperandLayout::kNhwc) return AddBetweenTransposes(node, builder);
+  AddNarrowCall(convolution, node, builder);
+  return {};
+}
+
+}  // namespace webnnd::service
