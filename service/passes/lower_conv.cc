@@ -10,6 +10,7 @@
 #include "service/passes/depthwise_convolution.h"
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_channels_first.h"
 #include "service/passes/lower_widened.h"
 #include "service/passes/narrow_convolution.h"
 #include "service/passes/shallow_convolution.h"
@@ -100,6 +101,25 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   return {};
 }
 
+// Of what conv2d.comp computes of float16, element by element (IsWorthWidening).
+constexpr uint64_t kElementsMin = 1 << 13;
+
+// Whether a product of single pixels stores a group's channels one by one: those of float16 fill no
+// words.
+bool ScattersPixels(const Convolution& convolution) {
+  return convolution.groups > 1 && convolution.layout == InputOperandLayout::kNhwc &&
+         convolution.height.window == 1 && convolution.width.window == 1;
+}
+
+// Of groups whose channels lie together, products and what comes behind them take single elements.
+bool AreGroupsWorthTransposes(const Convolution& convolution, const Node& node,
+                              const LoweringBuilder& builder) {
+  constexpr uint64_t kResultsMin = 1 << 14;
+  return !builder.wide() && convolution.groups > 1 &&
+         convolution.layout == InputOperandLayout::kNhwc &&
+         builder.descriptor(node.results[0]).element_count() >= kResultsMin;
+}
+
 // Its invocations do much one after the other, which GPUs take longer for than products that few
 // steps fill badly.
 bool TakesShallowKernel(const Convolution& convolution, const LoweringBuilder& builder) {
@@ -118,6 +138,7 @@ Result<std::optional<FilterProduct>> FindFilterProduct(const Node& node,
     }
     return found;
   }
+  if (AreGroupsWorthTransposes(convolution, node, builder)) return found;
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
     found = FilterProduct{std::move(columns->product), 0};
   }
@@ -132,9 +153,17 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   }
   if (IsNarrow(convolution, node, builder)) return AddNarrowCalls(convolution, node, builder);
   if (auto found = MakeWindowProduct(convolution, node, builder)) {
+    if (ScattersPixels(convolution) && IsWorthWidening(node, kElementsMin, builder)) {
+      return LowerWidened(node, LowerConv2d, builder);
+    }
     return AddWindowProductCalls(convolution, std::move(found->product), builder);
   }
-  if (!IsDepthwise(convolution)) return AddConvolutionCall(convolution, node, builder);
+  if (!IsDepthwise(convolution)) {
+    if (IsWorthWidening(node, kElementsMin, builder)) {
+      return LowerWidened(node, LowerConv2d, builder);
+    }
+    return AddConvolutionCall(convolution, node, builder);
+  }
   if (IsDepthwiseWidened(convolution, node, builder)) {
     return LowerWidened(node, LowerConv2d, builder);
   }
@@ -143,8 +172,14 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
 
 Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(const Convolution convolution, MakeConvolution(node, builder));
+  if (AreGroupsWorthTransposes(convolution, node, builder)) {
+    return LowerChannelsFirst(node, LowerConvTranspose2d, builder);
+  }
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
     return AddColumnsCalls(convolution, std::move(*columns), node, builder);
+  }
+  if (IsWorthWidening(node, kElementsMin, builder)) {
+    return LowerWidened(node, LowerConvTranspose2d, builder);
   }
   return AddConvolutionCall(convolution, node, builder);
 }

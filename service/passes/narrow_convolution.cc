@@ -1,7 +1,6 @@
 #include "service/passes/narrow_convolution.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -11,9 +10,9 @@
 #include "service/passes/depthwise_convolution.h"
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_channels_first.h"
 #include "service/passes/lower_conv.h"
 #include "service/passes/lower_widened.h"
-#include "service/passes/region_copy.h"
 
 namespace webnnd::service {
 namespace {
@@ -146,47 +145,6 @@ void AddNarrowCall(const Convolution& as_it_is, const Node& node, LoweringBuilde
   builder.AddCall(std::move(call));
 }
 
-// A temporary for `image`, whose channels are last, with its channels first.
-Result<ValueId> AddChannelsFirst(ValueId image, LoweringBuilder& builder) {
-  const OperandDescriptor& last = builder.descriptor(image);
-  const Shape& shape = last.shape();
-  ASSIGN_OR_RETURN(
-      auto first,
-      OperandDescriptor::Create(last.data_type(), Shape{shape[0], shape[3], shape[1], shape[2]}));
-  return builder.AddTemporary(std::move(first));
-}
-
-// Copies one to the other, whose dimension d is dimension order[d].
-void AddTranspose(ValueId from, ValueId to, const std::array<size_t, 4>& order,
-                  LoweringBuilder& builder) {
-  const std::vector<uint32_t> strides = PackedStrides(builder.descriptor(from).shape());
-  std::vector<std::vector<uint32_t>> of_result(1);
-  for (const size_t dimension : order) of_result[0].push_back(strides[dimension]);
-  AddRegionCopy({.source = from,
-                 .result = to,
-                 .dimensions = MakeDimensions(builder.descriptor(to).shape(), of_result)},
-                builder);
-}
-
-// Columns do not lie together: between transposes.
-Status AddBetweenTransposes(const Node& node, LoweringBuilder& builder) {
-  Node first = node;
-  auto& attributes = std::get<webidl::Conv2dAttributes>(first.attributes);
-  attributes.input_layout = InputOperandLayout::kNchw;
-  constexpr std::array<size_t, 4> kToFirst = {0, 3, 1, 2};
-  constexpr std::array<size_t, 4> kToLast = {0, 2, 3, 1};
-  ASSIGN_OR_RETURN(first.operands[0], AddChannelsFirst(node.operands[0], builder));
-  AddTranspose(node.operands[0], first.operands[0], kToFirst, builder);
-  if (const ValueId residual = ResidualOf(node); residual != kNoValue) {
-    ASSIGN_OR_RETURN(first.operands[3], AddChannelsFirst(residual, builder));
-    AddTranspose(residual, first.operands[3], kToFirst, builder);
-  }
-  ASSIGN_OR_RETURN(first.results[0], AddChannelsFirst(node.results[0], builder));
-  TRY(LowerConv2d(first, builder));
-  AddTranspose(first.results[0], node.results[0], kToLast, builder);
-  return {};
-}
-
 // Whether a product takes less time, of one group: it has no transposes around it, and its rows are
 // as long as it likes.
 bool IsProductFaster(const Convolution& convolution) {
@@ -231,7 +189,8 @@ Status AddNarrowCalls(const Convolution& convolution, const Node& node, Lowering
   if (builder.descriptor(node.operands[0]).data_type() == OperandDataType::kFloat16) {
     return LowerWidened(node, LowerConv2d, builder);
   }
-  if (convolution.layout == InputOperandLayout::kNhwc) return AddBetweenTransposes(node, builder);
+  if (convolution.layout == InputOperandLayout::kNhwc)
+    return LowerChannelsFirst(node, LowerConv2d, builder);
   AddNarrowCall(convolution, node, builder);
   return {};
 }

@@ -143,8 +143,9 @@ Product MakeBlocksProduct(const Convolution& convolution, Product product, const
 
 std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution, const Node& node,
                                                  const LoweringBuilder& builder) {
-  // Each tap of each channel must be worth writing down.
-  constexpr uint32_t kDepthMin = 8;
+  // Each tap of each channel must be worth writing down; kernels that take single elements are
+  // worth nothing on llvmpipe.
+  const uint32_t depth_min = builder.wide() ? 8 : 1;
   constexpr uint64_t kMultiplyAddsMin = uint64_t{1} << 16;
   constexpr uint64_t kBytesMax = uint64_t{64} << 20;
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -154,7 +155,7 @@ std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution,
       input.element_count() / convolution.input_channels * taps * convolution.output_channels;
   const std::optional<Meeting> height = FindMeeting(convolution.height);
   const std::optional<Meeting> width = FindMeeting(convolution.width);
-  if (!height || !width || convolution.input_channels < kDepthMin ||
+  if (!height || !width || convolution.input_channels < depth_min ||
       columns.elements * convolution.input_channels < kMultiplyAddsMin ||
       columns.elements > kBytesMax / sizeof(float)) {
     return std::nullopt;

@@ -289,6 +289,12 @@ TEST(LowerConv2d, NarrowKernel_TakesFewChannelsOnly) {
   EXPECT_NE(LastKernelOf(last, {1, 9, 34, 34}, {4, 9, 3, 3}, {1, 4, 32, 32}), product);
 }
 
+// Groups of single pixels, of float16, which are widened.
+TEST(LowerConv2d, PixelsOfGroups_MatchReference) {
+  const Conv2dAttributes attributes{.groups = 3, .input_layout = InputOperandLayout::kNhwc};
+  ExpectConvolves(attributes, kHalf, {1, 36, 17, 13}, {33, 12, 1, 1}, true, 80);
+}
+
 // More elements than the invocations of a CPU device take at once.
 TEST(LowerConv2d, ManyPixels_MatchReference) {
   Conv2dAttributes attributes{.padding = List{1, 1, 1, 1}, .strides = List{2, 1}};
@@ -385,6 +391,27 @@ TEST(LowerConvTranspose2d, ManyChannels_MatchReference) {
                    Pick(random, 5, 9), turn % 4 == 0 ? 12 : Pick(random, 5, 9)};
     Shape filter = {Pick(random, 5, 9), input[1], Pick(random, 2, 4), Pick(random, 2, 5)};
     ExpectConvolves(attributes, kFloat, input, filter, turn % 2 == 0, 100 * turn);
+  }
+}
+
+// Groups of few channels, one among them, in both layouts, of float16, too: from some results on,
+// those whose channels lie together are transposed.
+TEST(LowerConvTranspose2d, GroupsOfFewChannels_MatchReference) {
+  Sample sample(2);
+  for (uint32_t turn = 0; turn < 8; ++turn) {
+    if (!sample.Takes()) continue;
+    const uint32_t depth = turn % 4 < 2 ? 1 : 3;
+    const uint32_t outputs = turn % 4 == 3 ? 2 : 1;
+    const uint32_t groups = 8;
+    ConvTranspose2dAttributes attributes{.padding = List{1, 1, 0, 1},
+                                         .strides = List{2, turn % 3 + 1},
+                                         .groups = groups,
+                                         .input_layout = static_cast<InputOperandLayout>(turn % 2)};
+    attributes.filter_layout = static_cast<ConvTranspose2dFilterOperandLayout>(turn % 3);
+    for (const uint32_t size : {7u, 40u}) {
+      ExpectConvolves(attributes, turn < 4 ? kFloat : kHalf, {1, groups * depth, size, 20},
+                      {outputs, groups * depth, 4, 3}, turn % 2 == 0, 90 + 10 * turn + size);
+    }
   }
 }
 
