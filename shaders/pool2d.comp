@@ -14,7 +14,8 @@
 // units, or of such rows, then (x: row, y: offset of the input, z: column, w: offset of the result). 14: not 0
 // where, on llvmpipe, workgroups take whole rows of 32-bit elements by words instead, whose windows step so far
 // across, 1 or 2; parameter 0 and the dimensions are those of rows then, too, and 15 is the taps of a row where they
-// are few, else 0.
+// are few, else 0. 16: not 0 where they take bands of 1.w rows, whose windows have so many taps down and overlap; 17 is
+// then how far they step down, and parameter 0 and the dimensions are those of bands.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -34,6 +35,8 @@ layout(constant_id = 12) const uint kAllWhole = 0u;
 layout(constant_id = 13) const uint kByRows = 0u;
 layout(constant_id = 14) const uint kWordStep = 0u;
 layout(constant_id = 15) const uint kTapsOfRow = 0u;
+layout(constant_id = 16) const uint kTapsDown = 0u;
+layout(constant_id = 17) const uint kStepDown = 1u;
 #define STRIDED_RANK kRank
 
 #include "arithmetic.glsl"
@@ -279,8 +282,88 @@ void ComputeRow(uvec4 place_) {
   FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
 }
 
+// Of bands, lines of the image are gone over one by one: what the taps of a row make of one counts for all rows of
+// the result that it is a part of.
+const uint kTapsDownMax = 16u;  // As in service/passes/lower_pool.cc.
+
+// Adds line y_, which before the first one wraps, to the last kTapsDown ones, and forgets the first of those.
+#define ADD_LINE(vectors, is_before, are_whole)                                                           \
+  {                                                                                                       \
+    [[unroll]] for (uint k_ = 1u; k_ < kTapsDown; ++k_) {                                                 \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) lines_[k_ - 1u][v_] = lines_[k_][v_];           \
+    }                                                                                                     \
+    const bool is_line_ = y_ < height_;                                                                   \
+    const uint line_ = UNIFORM(image_ + (is_line_ ? y_ * line_step_ : 0u) + left_);                       \
+    VALUE parts_[vectors];                                                                                \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                           \
+    FOR_EACH_TAP(kx_) {                                                                                   \
+      const uint column_ = UNIFORM(left_ + kx_ * dilation_);                                              \
+      LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + kx_ * dilation_))                       \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
+        const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                         \
+        const VALUE tap_ = is_inside_ ? MapTap(words_[v_]) : identity_;                                   \
+        parts_[v_] = Combine(parts_[v_], tap_);                                                           \
+      }                                                                                                   \
+    }                                                                                                     \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                                 \
+      lines_[kTapsDown - 1u][v_] = is_line_ ? parts_[v_] : identity_;                                     \
+    }                                                                                                     \
+    ++y_;                                                                                                 \
+  }
+
+#define COMPUTE_BAND(vectors, is_before, are_whole)                                                       \
+  {                                                                                                       \
+    const uint left_ = UNIFORM(WindowStart(kWidth, first_));                                              \
+    VALUE lines_[kTapsDownMax][vectors];                                                                  \
+    [[unroll]] for (uint k_ = 0u; k_ < kTapsDown; ++k_) {                                                 \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) lines_[k_][v_] = identity_;                     \
+    }                                                                                                     \
+    uint y_ = top_;                                                                                       \
+    for (uint line_ = UNKNOWN_ZERO; line_ < kTapsDown - kStepDown; ++line_) {                             \
+      ADD_LINE(vectors, is_before, are_whole)                                                             \
+    }                                                                                                     \
+    for (uint row_ = UNKNOWN_ZERO; row_ < rows_; ++row_) {                                                \
+      [[unroll]] for (uint i_ = 0u; i_ < kStepDown; ++i_) ADD_LINE(vectors, is_before, are_whole)         \
+      const uvec2 down_ = TapsInside(kHeight, place_.x + row_);                                           \
+      const uint to_ = UNIFORM(place_.w + row_ * length_ + first_);                                       \
+      [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
+        VALUE total_ = lines_[0][v_];                                                                     \
+        [[unroll]] for (uint k_ = 1u; k_ < kTapsDown; ++k_) total_ = Combine(total_, lines_[k_][v_]);     \
+        uvec2 counts_ = uvec2(down_.y - min(down_.x, down_.y), 0u);                                       \
+        if (kOperation == kPoolAverage) {                                                                 \
+          const uvec2 across_ = TapsInside(kWidth, first_ + PlaceInStretch(v_));                          \
+          counts_.y = across_.y - min(across_.x, across_.y);                                              \
+        }                                                                                                 \
+        const uint word_ = Encode(Finish(total_, counts_), kType).x;                                      \
+        if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                       \
+          STORE_WORD(2, to_ + PlaceInStretch(v_), word_);                                                 \
+        }                                                                                                 \
+      }                                                                                                   \
+    }                                                                                                     \
+  }
+
+void ComputeBand(uvec4 place_) {
+  const VALUE identity_ = Identity();
+  const uint width_ = UNIFORM(P4(kWidth).x);
+  const uint height_ = UNIFORM(P4(kHeight).x);
+  const uint dilation_ = UNIFORM(WINDOW_DILATION(kWidth));
+  const uint line_step_ = UNIFORM(P(2));
+  const uint image_ = UNIFORM(place_.y);
+  const uint top_ = UNIFORM(WindowStart(kHeight, place_.x));
+  const uint rows_ = UNIFORM(min(P4(1).w, P4(kHeight).w - place_.x));
+  const uint length_ = UNIFORM(P4(1).x);
+  FOR_EACH_STRETCH(first_, length_, image_, COMPUTE_BAND)
+}
+
 void ComputeByWords() {
-  WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRow(StridedOffsets(row, kDimensions, P(1)));
+  WORKGROUP_STRIDE_LOOP(unit, P(0)) {
+    const uvec4 place = StridedOffsets(unit, kDimensions, P(1));
+    if (kTapsDown != 0u) {
+      ComputeBand(place);
+    } else {
+      ComputeRow(place);
+    }
+  }
 }
 #else
 bool GoesByWords() { return false; }

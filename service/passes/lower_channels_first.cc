@@ -20,6 +20,14 @@ using webidl::Shape;
 constexpr std::array<size_t, 4> kToFirst = {0, 3, 1, 2};
 constexpr std::array<size_t, 4> kToLast = {0, 2, 3, 1};
 
+InputOperandLayout& LayoutOf(webidl::OperatorAttributes& attributes) {
+  if (auto* pool = std::get_if<webidl::Pool2dAttributes>(&attributes)) return pool->layout;
+  if (auto* transposed = std::get_if<webidl::ConvTranspose2dAttributes>(&attributes)) {
+    return transposed->input_layout;
+  }
+  return std::get<webidl::Conv2dAttributes>(attributes).input_layout;
+}
+
 // A temporary of the image, with its channels first.
 Result<ValueId> AddTemporary(ValueId image, LoweringBuilder& builder) {
   const OperandDescriptor& last = builder.descriptor(image);
@@ -51,14 +59,9 @@ Result<ValueId> AddTransposed(ValueId image, LoweringBuilder& builder) {
 
 Status LowerChannelsFirst(const Node& node, LowerFunction lower, LoweringBuilder& builder) {
   Node first = node;
-  if (auto* transposed = std::get_if<webidl::ConvTranspose2dAttributes>(&first.attributes)) {
-    CHECK(transposed->input_layout == InputOperandLayout::kNhwc);
-    transposed->input_layout = InputOperandLayout::kNchw;
-  } else {
-    auto& attributes = std::get<webidl::Conv2dAttributes>(first.attributes);
-    CHECK(attributes.input_layout == InputOperandLayout::kNhwc);
-    attributes.input_layout = InputOperandLayout::kNchw;
-  }
+  InputOperandLayout& layout = LayoutOf(first.attributes);
+  CHECK(layout == InputOperandLayout::kNhwc);
+  layout = InputOperandLayout::kNchw;
   ASSIGN_OR_RETURN(first.operands[0], AddTransposed(node.operands[0], builder));
   if (const ValueId residual = ResidualOf(node); residual != kNoValue) {
     ASSIGN_OR_RETURN(first.operands[3], AddTransposed(residual, builder));

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_channels_first.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/window.h"
 
@@ -91,6 +92,35 @@ ShaderId PoolShader(webidl::OperandDataType type) {
                                static_cast<uint16_t>(ComputeClassOf(type)));
 }
 
+// Rows of the result that a kernel goes down (ComputeBand of shaders/pool2d.comp), where windows
+// overlap.
+struct Bands {
+  uint32_t taps_down = 0;  // 0: it does not.
+  uint32_t rows = 1;
+  uint32_t count = 1;
+};
+Bands FindBands(const Axis& height, uint64_t planes) {
+  constexpr uint32_t kTapsDownMax = 16;
+  constexpr uint32_t kRowsMax = 64;
+  constexpr uint32_t kStepMax = 4;
+  // Fewer leave threads idle.
+  constexpr uint64_t kUnitsMin = 16;
+  if (height.dilation != 1 || height.window > kTapsDownMax || height.stride > kStepMax ||
+      height.stride >= height.window || height.output == 1) {
+    return {};
+  }
+  const auto wanted =
+      static_cast<uint32_t>(std::min<uint64_t>(DivideRoundingUp(kUnitsMin, planes), height.output));
+  const uint32_t count = std::max(wanted, DivideRoundingUp(height.output, kRowsMax));
+  const uint32_t rows = DivideRoundingUp(height.output, count);
+  return {height.window, rows, DivideRoundingUp(height.output, rows)};
+}
+// What a band loops over, for FindRowByWords: as many turns as a window of that many rows has.
+Axis LinesOf(const Bands& bands) {
+  const uint32_t turns = bands.rows + bands.taps_down + 1;
+  return {.input = turns, .window = turns};
+}
+
 }  // namespace
 
 Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
@@ -126,23 +156,31 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
                              columns);
   }
 
+  const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
+  const Bands bands = FindBands(height, uint64_t{output.batch} * output.channel);
+  const bool has_words = !builder.wide() && PerQuad(input.data_type()) == 4;
+  // Rows that windows share cost more than transposes.
+  constexpr uint64_t kTransposedMin = 1 << 14;
+  if (!is_nchw && has_words && bands.taps_down != 0 && elements >= kTransposedMin) {
+    return LowerChannelsFirst(node, LowerPool2d, builder);
+  }
+
   // So few taps that a kernel of its own for the window, without a loop, is no
   // long one.
   constexpr uint64_t kConstantTapsMax = 16;
   const uint64_t taps = uint64_t{height.window} * width.window;
   const bool few_taps = taps <= kConstantTapsMax;
-  const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
   WindowsTogether together;
   if (few_taps && is_nchw) {
     together = FindWindowsTogether(input.data_type(), height, width, builder.wide());
   }
   // Of windows that do not overlap quads hold what is needed, and no more.
   RowByWords row_by_words;
-  const bool can_go_by_words = is_nchw && !builder.wide() && PerQuad(input.data_type()) == 4;
-  if (can_go_by_words && (together.step == 0 || width.window > width.stride)) {
-    row_by_words = FindRowByWords(height, width, {});
+  if (is_nchw && has_words && (together.step == 0 || width.window > width.stride)) {
+    row_by_words = FindRowByWords(bands.taps_down != 0 ? LinesOf(bands) : height, width, {});
   }
   const bool by_words = row_by_words.step != 0;
+  const bool by_bands = by_words && bands.taps_down != 0;
   if (by_words) together = {};
   Image strides = ReadImage(PackedStrides(input.shape()), attributes.layout);
   Image result_strides = ReadImage(PackedStrides(result.shape()), attributes.layout);
@@ -153,7 +191,9 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   StridedDimension unit{DivideRoundingUp<uint32_t>(output.column, together.columns),
                         {0, 0, together.columns, together.columns}};
   const bool by_rows = together.by_rows != 0 || by_words;
-  auto dimensions = by_rows              ? Coalesce(std::array{batch, channel, row})
+  const StridedDimension band{bands.count, {bands.rows, 0, 0, bands.rows * result_strides.row}};
+  auto dimensions = by_bands             ? Coalesce(std::array{batch, channel, band})
+                    : by_rows            ? Coalesce(std::array{batch, channel, row})
                     : together.step != 0 ? Coalesce(std::array{batch, channel, row, unit})
                     : is_nchw            ? Coalesce(std::array{batch, channel, pixel})
                                          : Coalesce(std::array{batch, pixel, channel});
@@ -168,13 +208,14 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   call.specialization.insert(
       call.specialization.end(),
       {together.step, together.lead, together.all_inside, together.columns, together.all_whole,
-       together.by_rows, row_by_words.step, row_by_words.taps_unrolled});
+       together.by_rows, row_by_words.step, row_by_words.taps_unrolled,
+       by_bands ? bands.taps_down : 0, by_bands ? height.stride : 1});
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {
       by_rows || together.step != 0 ? NarrowCast<uint32_t>(ElementsOf(dimensions)) : elements,
       static_cast<uint32_t>(dimensions.size()), strides.row, strides.column};
-  AppendDivisor(output.column, call.parameters, unit.size);
-  AppendAxis(height, call.parameters);
+  AppendDivisor(output.column, call.parameters, by_bands ? bands.rows : unit.size);
+  AppendAxis(height, call.parameters, output.row);
   AppendAxis(width, call.parameters);
   AppendDimensions(dimensions, call.parameters);
   if (by_rows) {

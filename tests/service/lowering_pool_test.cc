@@ -137,6 +137,31 @@ TEST(LowerPool2d, RowsByWords_MatchReference) {
   }
 }
 
+// Bands of rows, whose windows share lines: of one row and more, the last one shorter, with windows
+// of as many taps down as go by bands and more, that see lines above and below the image, or
+// nothing else; and where channels lie together, between transposes.
+TEST(LowerPool2d, BandsOfRows_MatchReference) {
+  std::mt19937 random(13);
+  for (const uint32_t turn : SampledTurns(48, 3, /*step=*/7)) {
+    const uint32_t down = turn % 8 == 7 ? Pick(random, 12, 17) : Pick(random, 2, 6);
+    const uint32_t across = Pick(random, 1, 6);
+    Pool2dAttributes attributes;
+    attributes.layout = static_cast<InputOperandLayout>(turn / 4 % 2);
+    attributes.window_dimensions = List{down, across};
+    attributes.strides = List{Pick(random, 1, std::min(down, 5u)), Pick(random, 1, 2)};
+    if (turn % 4 != 0) {
+      attributes.padding =
+          List{Pick(random, 0, turn % 5 == 0 ? 2 * down : down - 1), Pick(random, 0, down - 1),
+               Pick(random, 0, across), Pick(random, 0, across)};
+    }
+    const uint32_t rows = turn % 3 == 0 ? Pick(random, 130, 150) : Pick(random, 18, 40);
+    const uint32_t channels =
+        attributes.layout == InputOperandLayout::kNhwc ? 12 : Pick(random, 1, 3);
+    ExpectPools(kPools[turn % 3], attributes, turn % 11 == 10 ? kHalf : kFloat,
+                {Pick(random, 1, 2), channels, rows, Pick(random, 17, 90)}, 200 + turn);
+  }
+}
+
 // Where one row, or rows of which none has the lanes of a subgroup, take more turns than a kernel
 // may.
 TEST(LowerPool2d, RowsOfManyTurns_MatchReference) {
