@@ -179,7 +179,8 @@ uvec2 WholeColumns() {
   const uint behind = (kColumnsAtOnce - 1u) * P4(3).w;
   const uint inside = extent <= end ? Divide(end - extent, stride) + 1u : 0u;
   const uint in_row = P4(5).w - min(P4(5).w, behind);
-  return uvec2(UNIFORM(Divide(padding + stride.x - 1u, stride)), UNIFORM(min(inside, in_row)));
+  const uint begin = padding > 0u ? Divide(padding - 1u, stride) + 1u : 0u;
+  return uvec2(UNIFORM(begin), UNIFORM(min(inside, in_row)));
 }
 
 void ComputeByChannels() {

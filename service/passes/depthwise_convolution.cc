@@ -74,10 +74,10 @@ uint32_t TapsOutside(const Axis& width) {
 uint32_t BlocksSideBySide(const Axis& width) {
   constexpr uint32_t kLanes = 16;
   constexpr uint32_t kBlocksMax = 4;
-  // Of dilated ones, what is outside is seen by no more columns than the shortest block has.
+  // What is outside is seen by no more columns than the shortest block has.
   constexpr uint32_t kLanesMin = 4;
   const bool is_dilated = width.dilation > 1;
-  const uint32_t before_max = is_dilated ? kLanesMin : width.window - 1;
+  const uint32_t before_max = is_dilated ? kLanesMin : std::min(width.window - 1, kLanesMin);
   const uint32_t behind_max = is_dilated ? kLanesMin : width.window / 2;
   if (width.padding > before_max || PaddingBehind(width) > behind_max) return 1;
   const uint32_t blocks = DivideRoundingUp(width.output, kLanes);
@@ -123,6 +123,7 @@ struct ByChannels {
   ResultsAtOnce rows;
   ResultsAtOnce columns;
   uint32_t part_turns = 0;  // Of a part of a row.
+  uint64_t units = 0;       // Of work, of an image, at most.
   uint64_t lane_turns = 0;  // Iterations for an image, by all lanes together at most.
 };
 // Of float32, for a device that is not wide; none where there are too few channels for a subgroup.
@@ -143,6 +144,8 @@ std::optional<ByChannels> FindByChannels(const Convolution& convolution) {
   if (by.rows.taps_apart < height.window && by.rows.apart < height.output &&
       width.window <= kTapsOfTwoRowsMax) {
     by.rows.count = 2;
+  } else {
+    by.rows = {};
   }
   // Turns as long as each other.
   const uint32_t length = DivideRoundingUp(width.output, by.columns.apart);
@@ -160,11 +163,14 @@ std::optional<ByChannels> FindByChannels(const Convolution& convolution) {
       std::clamp<uint64_t>(kPartBytes / turn_bytes, std::min(kPartTurnsMin, turns), turns));
   constexpr uint64_t kLoopsOverLines = 3;
   const uint64_t starts = std::min(by.columns.apart, width.output);
-  const uint64_t unit_turns = 1 + starts * (1 + by.part_turns * (2 + kLoopsOverLines + lines));
+  // Loops' ends count, too: of one over whole turns behind each, over columns, and over starts.
+  const uint64_t unit_turns = 2 + starts * (2 + by.part_turns * (2 + kLoopsOverLines + lines));
   if (unit_turns > kInvocationIterationsMax) return std::nullopt;
   const uint64_t down =
       DivideRoundingUp(height.output, by.rows.count * by.rows.apart) * uint64_t{by.rows.apart};
   const uint64_t parts = DivideRoundingUp<uint64_t>(width.output, by.part_turns * turn_columns);
+  constexpr uint32_t kLanesMin = 4;
+  by.units = DivideRoundingUp<uint64_t>(channels, kLanesMin) * down * parts;
   by.lane_turns = (channels + uint64_t{kLanesMax} - 1) * down * parts * unit_turns;
   return by;
 }
@@ -288,11 +294,7 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   const bool channels_last = convolution.layout == InputOperandLayout::kNhwc;
   const uint64_t rows = TapsMax(convolution.height, /*transposed=*/false);
   const uint64_t columns = convolution.width.window;
-  const uint64_t loops = rows * (1 + columns);
-  if (loops > kInvocationIterationsMax) {
-    return NotSupportedError("the filter ({} by {} taps) is larger than a kernel loops over", rows,
-                             columns);
-  }
+  const uint64_t loops = 1 + rows * (2 + columns);
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
   const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
@@ -361,6 +363,10 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   std::optional<ByChannels> any_by_channels;
   if (call.shader == ShaderId::kDepthwiseConv2d) {
     if (channels_last && is_float && !builder.wide()) any_by_channels = FindByChannels(convolution);
+    if (!any_by_channels && loops > kInvocationIterationsMax) {
+      return NotSupportedError("the filter ({} by {} taps) is larger than a kernel loops over",
+                               rows, columns);
+    }
     const ByChannels by = any_by_channels.value_or(ByChannels{.columns = {.count = 0}});
     call.specialization.insert(call.specialization.end(), {taps_of_row, by.columns.count,
                                                            by.columns.taps_apart, by.rows.count});
@@ -390,6 +396,7 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   const uint64_t results = uint64_t{4} * block.rows * unit_steps;
   call.cost = units * std::max(loops, results * rows * columns);
   if (any_by_channels) {
+    call.workgroups = output.batch * any_by_channels->units;
     call.cost_per_turn = 4;
     const uint64_t turns = output.batch * any_by_channels->lane_turns;
     call.cost = std::max(call.cost, call.cost_per_turn * turns);

@@ -64,7 +64,8 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   uint64_t rows = TapsMax(convolution.height, convolution.transposed);
   uint64_t columns = TapsMax(convolution.width, convolution.transposed);
   bool is_shallow = convolution.input_channels < kLongLoopUnroll;
-  uint64_t loops = rows * (1 + columns * (1 + LoopsOver(convolution.input_channels)));
+  // With their ends.
+  uint64_t loops = 1 + rows * (2 + columns * (2 + LoopsOver(convolution.input_channels)));
   if (loops > kInvocationIterationsMax) {
     return NotSupportedError(
         "the filter ({} by {} taps of {} channels) is "

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/limits.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_reduce.h"
 
@@ -58,14 +59,20 @@ bool IsWidened(const Node& node, const LoweringBuilder& builder) {
 }
 
 bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuilder& builder) {
-  // Of what is larger, memory may be short for the copy.
+  // Of what is larger, memory may be short for the copies.
   constexpr uint64_t kElementsMax = 1 << 26;
-  if (builder.wide()) return false;
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
+  if (builder.wide() || operand.data_type() != OperandDataType::kFloat16) return false;
   const uint64_t elements =
       operand.element_count() + builder.descriptor(node.results[0]).element_count();
-  return operand.data_type() == OperandDataType::kFloat16 && elements >= elements_min &&
-         elements <= kElementsMax;
+  // A kernel can take all of them only as they are.
+  const auto has_room = [&](ValueId value) {
+    return value == kNoValue ||
+           builder.descriptor(value).element_count() <= limits::kBindingBytesMax / sizeof(float);
+  };
+  return elements >= elements_min && elements <= kElementsMax &&
+         std::ranges::all_of(node.operands, has_room) &&
+         std::ranges::all_of(node.results, has_room);
 }
 
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder) {

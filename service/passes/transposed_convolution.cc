@@ -162,7 +162,7 @@ std::optional<ColumnsProduct> MakeColumnsProduct(const Convolution& convolution,
   }
   columns.height = *height;
   columns.width = *width;
-  const uint64_t loops = height->turns * (1 + uint64_t{width->turns});
+  const uint64_t loops = 1 + height->turns * (2 + uint64_t{width->turns});  // With their ends.
   const uint32_t per_quad = PerQuad(input.data_type());
   if (loops * per_quad > kInvocationIterationsMax) return std::nullopt;
 

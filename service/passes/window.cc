@@ -61,10 +61,10 @@ RowByWords FindRowByWords(const Axis& height, const Axis& width, const RowKernel
   if (width.stride > 2) return {};
   RowByWords row{.step = width.stride};
   row.taps_unrolled = width.window <= kUnrolledMax ? width.window : 0;
-  const uint64_t loops_of_row = row.taps_unrolled != 0 ? 0 : width.window;
-  // Each stretch may have a loop of its own over whole ones behind it.
+  const uint64_t loops_of_row = row.taps_unrolled != 0 ? 0 : uint64_t{width.window} + 1;
+  // Each stretch may have a loop of its own over whole ones behind it. Loops' ends count, too.
   const uint64_t rows_of_taps = TapsMax(height, /*transposed=*/false);
-  const uint64_t turns = 3 + kernel.repeats * (1 + rows_of_taps * (1 + loops_of_row));
+  const uint64_t turns = 3 + kernel.repeats * (2 + rows_of_taps * (1 + loops_of_row));
   // Stretches of some vectors, up to two of one, and those that may be before the tensor.
   const uint64_t before = std::min(width.output, DivideRoundingUp(width.padding, width.stride));
   const auto stretches = [&](uint64_t lanes) {

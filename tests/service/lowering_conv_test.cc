@@ -266,6 +266,15 @@ TEST(LowerConv2d, ShallowKernel_TakesShortSumsOnly) {
   EXPECT_NE(LastKernelOf(far, {1, 3, 34, 96}, {32, 3, 3, 3}, {1, 32, 32, 32}), shallow);
 }
 
+// Of so many channels, by rows of so many, that an invocation takes nearly all turns that
+// lavapipe's loops may have.
+TEST(LowerConv2d, FewChannelsOutOfMany_MatchReference) {
+  const Conv2dAttributes plain;
+  ExpectConvolves(plain, kFloat, {1, 1302, 1, 329}, {1, 1302, 1, 2}, true, 90);
+  ExpectConvolves(plain, kFloat, {1, 868, 2, 329}, {1, 868, 2, 2}, true, 91);
+  ExpectConvolves(plain, kFloat, {1, 347, 3, 641}, {1, 347, 3, 2}, true, 92);
+}
+
 // Which are left to others: of more channels, by three columns, rows of few pixels, channels that
 // lie together in images of few pixels.
 TEST(LowerConv2d, NarrowKernel_TakesFewChannelsOnly) {
@@ -486,6 +495,13 @@ TEST(LowerConvTranspose2d, Blocks_NeedNoSecondKernel) {
 }
 
 // More taps on an element than the kernel has code for, and a step that it cannot square.
+// So many taps for each element that an invocation's loops would be left.
+TEST(LowerConvTranspose2d, OfVeryManyTaps_MatchesReference) {
+  const ConvTranspose2dAttributes plain;
+  ExpectConvolves(plain, kFloat, {1, 1, 16, 1}, {1, 1, 7490, 1}, true, 93);
+  ExpectConvolves(plain, kFloat, {1, 8, 16, 1}, {1, 8, 7490, 1}, true, 94);
+}
+
 TEST(LowerConvTranspose2d, ManyTapsAndFarSteps_MatchReference) {
   ConvTranspose2dAttributes attributes{.padding = List{3, 3, 2, 2}};
   ExpectConvolves(attributes, kFloat, {1, 16, 9, 11}, {3, 16, 6, 7}, true, 1);

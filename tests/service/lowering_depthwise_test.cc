@@ -242,6 +242,15 @@ TEST(LowerDepthwise, OfSignals_MatchesReference) {
   }
 }
 
+// As much padding before the image as windows of 7 may have, which with short vectors is more than
+// a block.
+TEST(LowerDepthwise, OfWindowsFarBeforeTheImage_MatchReference) {
+  for (const uint32_t before : {3u, 4u, 5u, 6u}) {
+    const Conv2dAttributes attributes{.padding = List{3, 3, before, 3}, .groups = 3};
+    ExpectConvolves(attributes, kFloat, {1, 3, 9, 30}, {3, 1, 7, 7}, true, 680 + before);
+  }
+}
+
 // Windows of 7, and dilated ones, whose rows lie interleaved (depthwise_lines.glsl): in blocks side
 // by side and in one, as far outside as these may have it and further, with fewer rows than are
 // interleaved and with more than a unit goes down.
@@ -376,6 +385,30 @@ TEST(LowerDepthwise, OfManyChannelsAndLongRows_MatchesReference) {
   ExpectConvolves(attributes, kFloat, {1, 16, 2, 50}, {16, 1, 2, 33}, true, 671);
   ExpectConvolves(attributes, kFloat, {1, 16, 1, 100000}, {16, 1, 1, 2}, true, 672);
   ExpectConvolves(attributes, kFloat, {1, 16, 100000, 1}, {16, 1, 2, 1}, false, 673);
+}
+
+// Windows of so many taps that a unit takes nearly all turns that lavapipe's loops may have; and
+// columns, and rows, as far apart.
+TEST(LowerDepthwise, OfManyChannelsAndLongLoops_MatchReference) {
+  ExpectConvolves(ChannelsLast(64, List{0, 0, 0, 0}, List{1, 2}), kFloat, {1, 64, 20000, 2},
+                  {64, 1, 20000, 1}, false, 674);
+  Conv2dAttributes attributes = ChannelsLast(16, List{0, 0, 0, 0}, List{1, 1});
+  attributes.dilations = List{1, 6660};
+  ExpectConvolves(attributes, kFloat, {1, 16, 3, 13320}, {16, 1, 2, 2}, false, 675);
+  attributes.padding = List{20000, 0, 0, 0};
+  attributes.dilations = List{20000, 1};
+  ExpectConvolves(attributes, kFloat, {3, 16, 1, 2}, {16, 1, 2, 2}, true, 676);
+  attributes = ChannelsLast(64, List{1u << 30, 0, 1, 1}, List{1, 1});
+  attributes.dilations = List{1u << 30, 1};
+  ExpectConvolves(attributes, kFloat, {1, 64, 1, 4}, {64, 1, 2, 3}, true, 677);
+}
+
+// Of so much padding that it and a step are beyond 2^31.
+TEST(LowerDepthwise, OfManyChannelsAndFarSteps_MatchReference) {
+  Conv2dAttributes attributes =
+      ChannelsLast(16, List{0, 0, 2147482648, 0}, List{1, (1u << 27) + 4});
+  attributes.dilations = List{1, (1u << 25) + 1};
+  ExpectConvolves(attributes, kFloat, {1, 16, 3, 900}, {16, 1, 1, 2}, true, 678);
 }
 
 // More than second caches hold: units of fewer columns, the last one narrower.

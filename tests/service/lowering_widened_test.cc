@@ -149,6 +149,9 @@ TEST(LowerWidened, DepthwiseThatIsWorthIt_IsWidened) {
   EXPECT_FALSE(is_widened(kHalf, 14, 3, /*wide=*/false));  // By fours.
   EXPECT_FALSE(is_widened(kFloat, 14, 5, /*wide=*/false));
   EXPECT_FALSE(is_widened(kHalf, 14, 5, /*wide=*/true));
+  // Of float32, a kernel could not bind it.
+  EXPECT_TRUE(is_widened(kHalf, 1000, 5, /*wide=*/false));
+  EXPECT_FALSE(is_widened(kHalf, 1025, 5, /*wide=*/false));
 }
 
 // Of one operand and one result that has `rows` for its last dimension but one.
