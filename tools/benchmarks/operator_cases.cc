@@ -87,14 +87,16 @@ OperatorCase Conv2d(Convolution c) {
 }
 
 OperatorCase ConvTranspose2d(const char* name, uint32_t channels, uint32_t size, uint32_t window,
-                             uint32_t stride) {
+                             uint32_t stride, uint32_t groups = 1) {
   return {name, [=](GraphSketch& g) {
             webnn::ConvTranspose2dOptions options;
             uint32_t padding = (window - stride) / 2;
             options.padding = {{padding, padding, padding, padding}};
             options.strides = {{stride, stride}};
-            g.CountMultiplyAdds(1.0 * size * size * channels * channels * window * window);
-            Operand filter = g.Constant(kFloat32, {channels, channels, window, window});
+            options.groups = groups;
+            const uint32_t per_group = channels / groups;
+            g.CountMultiplyAdds(1.0 * size * size * channels * per_group * window * window);
+            Operand filter = g.Constant(kFloat32, {channels, per_group, window, window});
             g.Output(Must(
                 g->ConvTranspose2d(g.Input(kFloat32, {1, channels, size, size}), filter, options)));
           }};
@@ -146,9 +148,13 @@ void AddMultiplyAdds(Cases& cases) {
   cases.push_back(Conv2d({"conv2d depthwise 3x3/2 96 at 112", 96, 96, 112, 3, 2, true}));
   cases.push_back(Conv2d({"conv2d depthwise 3x3/2 192 at 28", 192, 192, 28, 3, 2, true}));
   cases.push_back(Conv2d({"conv2d depthwise 3x3/2 576 at 14", 576, 576, 14, 3, 2, true}));
-  cases.push_back(Conv2d({"conv2d depthwise 7x7 96 at 56", 96, 96, 56, 7, 1, true}));
-  cases.push_back(Conv2d({"conv2d depthwise 3x3 dilated by 2, 128 at 56", 128, 128, 56, 3, 1, true,
-                          false, kFloat32, 2}));
+  for (bool nhwc : {false, true}) {
+    cases.push_back(Conv2d({"conv2d depthwise 5x5 120 at 56", 120, 120, 56, 5, 1, true, nhwc}));
+    cases.push_back(Conv2d({"conv2d depthwise 7x7 96 at 56", 96, 96, 56, 7, 1, true, nhwc}));
+    cases.push_back(Conv2d({"conv2d depthwise 3x3 dilated by 2, 128 at 56", 128, 128, 56, 3, 1,
+                            true, nhwc, kFloat32, 2}));
+    cases.push_back(Conv2d({"conv2d 3x3 64->3 at 112", 64, 3, 112, 3, 1, false, nhwc}));
+  }
   cases.push_back(Conv2d({"conv2d 1x1 24->144 at 56", 24, 144, 56, 1}));
   cases.push_back(Conv2d({"conv2d 1x1 320->1280 at 7", 320, 1280, 7, 1}));
   cases.push_back(Conv2d({"conv2d 3x3 64->64 at 56", 64, 64, 56, 3, 1, false, false, kFloat16}));
@@ -157,6 +163,7 @@ void AddMultiplyAdds(Cases& cases) {
   cases.push_back(Conv2d({"conv2d 7x7/2 3->64 at 224", 3, 64, 224, 7, 2}));
   cases.push_back(ConvTranspose2d("convTranspose2d 2x2/2 64->64 at 28", 64, 28, 2, 2));
   cases.push_back(ConvTranspose2d("convTranspose2d 4x4/2 64->64 at 28", 64, 28, 4, 2));
+  cases.push_back(ConvTranspose2d("convTranspose2d depthwise 4x4/2 64 at 28", 64, 28, 4, 2, 64));
   AddRecurrent(cases);
 }
 
