@@ -119,10 +119,12 @@ void AddLines(Lines lines, uint done, const uint count, const bool are_whole, co
       [[unroll]] for (uint r = 0u; r < kRowsOfLine; ++r) {
         const uint tap = STEP * r + of_step;
         if (tap >= TAPS) continue;
+        // Long sums are of rows of taps, so that rounding errors grow slower than the count.
+        float sum = TAPS > 5u ? 0.0 : sums.of[block][r];
         [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
-          sums.of[block][r] = fma(pixels[i].of[block][x], lines.weights[min(tap, TAPS - 1u)][x],
-                                  sums.of[block][r]);
+          sum = fma(pixels[i].of[block][x], lines.weights[min(tap, TAPS - 1u)][x], sum);
         }
+        sums.of[block][r] = TAPS > 5u ? sums.of[block][r] + sum : sum;
       }
       if (of_step == kLastOfWindow && (!IsAtEnd(block) || lines.is_column[block]) &&
           (are_whole || row < lines.rows)) {
