@@ -1,18 +1,17 @@
 // Convolutions with few channels out of each group, of float32 images whose columns lie together, for llvmpipe:
 // neighbouring invocations have neighbouring columns, whose pixels they load as they lie
-// (columns_by_words.glsl), once for up to OUTPUTS channels of the result. Slots are those of
+// (columns_by_words.glsl), once for all channels of the result in a group, OUTPUTS at most. Slots are those of
 // depthwise_conv2d.comp.
 //
 // What lies under a row of taps is added without a loop, or some channels where a row has one tap: steps.
 //
-// Parameters: 0 lines of work (a row of a block of channels each); 1 columns of the result; 2 channels of the
-// image in a group, by steps; 3 channels of the result in a group; from uvec4 1 on the divisors {rows of the
-// result; .w words from step to step}, {blocks of a group; .w the same of the filter}, {groups; .w columns from
-// step to step}; 4 {strides of the image: batch, group, channels of 2, row of taps}; 5 {strides of the filter:
-// group, channel of the result, channels of 2, row of taps}; from 6 on the height and from 9 on the width
-// (window.glsl). Specialisation constants: 1 channels of a block, OUTPUTS at most; 2 whether there is a bias,
-// 3 whether there is a residual, 4 the activation (epilogue.glsl), 5 the stride along a row, 1 or 2, 6 the steps,
-// 0 where these are more than a kernel unrolls.
+// Parameters: 0 rows of all groups; 1 columns of the result; 2 channels of the image in a group, by steps; 3 columns
+// from step to step; from uvec4 1 on the divisors {rows of the result; .w words from step to step}, {groups; .w the
+// same of the filter}; 3 {strides of the image: batch, group, channels of 2, row of taps}; 4 {strides of the filter:
+// group, channel of the result, channels of 2, row of taps}; from 5 on the height, whose .w is the stride from row to
+// row of the image, and from 8 on the width (window.glsl). Specialisation constants: 1 channels of the result in a
+// group; 2 whether there is a bias, 3 whether there is a residual, 4 the activation (epilogue.glsl), 5 the stride
+// along a row, 1 or 2, 6 the steps, 0 where these are more than a kernel unrolls.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -24,8 +23,8 @@ layout(constant_id = 3) const uint kHasResidual = 0u;
 layout(constant_id = 5) const uint kWordStep = 1u;
 layout(constant_id = 6) const uint kTapsOfRow = 0u;
 
-const uint kHeight = 6u;
-const uint kWidth = 9u;
+const uint kHeight = 5u;
+const uint kWidth = 8u;
 const uint kVectorsAtOnce = VECTORS;
 
 #include "columns_by_words.glsl"
@@ -73,7 +72,7 @@ struct Steps {
             words_[v_] = IS_COLUMN_INSIDE(v_, column_, steps_.width, are_whole) ? words_[v_] : 0u;        \
           }                                                                                               \
           [[unroll]] for (uint o_ = 0u; o_ < kOutputs; ++o_) {                                            \
-            const uint from_ = taps_line_ + kx_ * steps_.filter_step + to_outputs_[o_];                   \
+            const uint from_ = taps_line_ + kx_ * steps_.filter_step + o_ * steps_.filter_output;         \
             const float weight_ = uintBitsToFloat(LOAD_WORD(2, UNIFORM(from_)));                          \
             [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                         \
               sums_[o_][v_] = fma(uintBitsToFloat(words_[v_]), weight_, sums_[o_][v_]);                   \
@@ -86,7 +85,7 @@ struct Steps {
       const uint to_ = UNIFORM(result_ + o_ * steps_.plane + first_);                                     \
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
         float sum_ = sums_[o_][v_] + biases_[o_];                                                         \
-        if (o_ < outputs_ && ((are_whole) || first_ + PlaceInStretch(v_) < length_)) {                    \
+        if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                       \
           if (kHasResidual != 0u) sum_ += uintBitsToFloat(LOAD_WORD(5, to_ + PlaceInStretch(v_)));        \
           STORE_WORD(3, to_ + PlaceInStretch(v_), floatBitsToUint(Activate(sum_)));                       \
         }                                                                                                 \
@@ -96,49 +95,38 @@ struct Steps {
 
 void ComputeLine(Steps steps_, uint line) {
   const uvec3 rows = P4(1).xyz;
-  const uvec3 blocks = P4(2).xyz;
-  const uvec3 groups = P4(3).xyz;
-  const uint block_of_all = Divide(line, rows);
-  const uint row = line - block_of_all * rows.x;
-  const uint group_of_all = Divide(block_of_all, blocks);
-  const uint block = block_of_all - group_of_all * blocks.x;
+  const uvec3 groups = P4(2).xyz;
+  const uint group_of_all = Divide(line, rows);
+  const uint row = line - group_of_all * rows.x;
   const uint batch = Divide(group_of_all, groups);
   const uint group = group_of_all - batch * groups.x;
-  const uint channels = P(3);
-  const uint first_output = block * kOutputs;
-  const uvec4 strides = P4(4);
+  const uvec4 strides = P4(3);
   uvec2 taps_ = TapsInside(kHeight, row);
   taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
   const uint image_ =
       UNIFORM(batch * strides.x + group * strides.y + WindowStart(kHeight, row) * P4(kHeight).w);
-  const uint filter_from_ = UNIFORM(group * P4(5).x);
-  // The last block may have fewer.
-  const uint outputs_ = UNIFORM(min(channels - first_output, kOutputs));
-  uint to_outputs_[OUTPUTS];
+  const uint filter_from_ = UNIFORM(group * P4(4).x);
   float biases_[OUTPUTS];
   [[unroll]] for (uint o = 0u; o < kOutputs; ++o) {
-    const uint output_ = min(first_output + o, channels - 1u);
-    to_outputs_[o] = UNIFORM(output_ * steps_.filter_output);
     biases_[o] = 0.0;
-    if (kHasBias != 0u) biases_[o] = uintBitsToFloat(LOAD_WORD(4, UNIFORM(group * channels + output_)));
+    if (kHasBias != 0u) biases_[o] = uintBitsToFloat(LOAD_WORD(4, UNIFORM(group * kOutputs + o)));
   }
   const uint length_ = UNIFORM(P(1));
-  const uint result_ =
-      UNIFORM((group_of_all * channels + first_output) * steps_.plane + row * length_);
+  const uint result_ = UNIFORM(group_of_all * kOutputs * steps_.plane + row * length_);
   const uint first_word_ = UNIFORM(image_ + taps_.x * steps_.image_row);
   FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
 }
 
 void main() {
-  const uvec4 image = P4(4);
-  const uvec4 taps = P4(5);
+  const uvec4 image = P4(3);
+  const uvec4 taps = P4(4);
   Steps steps;
   steps.width = UNIFORM(P4(kWidth).x);
   steps.channels = UNIFORM(P(2));
   steps.image_channels = UNIFORM(image.z);
   steps.image_row = UNIFORM(image.w);
   steps.image = UNIFORM(P4(1).w);
-  steps.column = UNIFORM(P4(3).w);
+  steps.column = UNIFORM(P(3));
   steps.filter_output = UNIFORM(taps.y);
   steps.filter_channels = UNIFORM(taps.z);
   steps.filter_row = UNIFORM(taps.w);

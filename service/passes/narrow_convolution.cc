@@ -109,25 +109,21 @@ void AddNarrowCall(const Convolution& as_it_is, const Node& node, LoweringBuilde
   const RowByWords row = FindWords({convolution, strides});
   const NarrowKernel& kernel = KernelFor(convolution);
   const uint32_t batch = ReadImage(result.shape(), convolution.layout).batch;
-  // Blocks as large as each other, or one channel less.
-  const uint32_t channels = convolution.output_channels;
-  const uint32_t blocks = DivideRoundingUp(channels, kernel.outputs);
-  const uint64_t lines = uint64_t{batch} * convolution.groups * blocks * height.output;
+  const uint64_t lines = uint64_t{batch} * convolution.groups * height.output;
   const std::optional<Activation> activation = ActivationOf(node);
 
   LoweredCall call;
   call.shader = kernel.shader;
-  call.specialization = {DivideRoundingUp(channels, blocks),
+  call.specialization = {convolution.output_channels,
                          node.operands[2] != kNoValue,
                          ResidualOf(node) != kNoValue,
                          ActivationConstant(activation),
                          row.step,
                          steps.unrolled};
   call.buffers = ConvolutionBuffers(node);
-  call.parameters = {NarrowCast<uint32_t>(lines), width.output, steps.channels, channels};
+  call.parameters = {NarrowCast<uint32_t>(lines), width.output, steps.channels, steps.columns};
   AppendDivisor(height.output, call.parameters, steps.image);
-  AppendDivisor(blocks, call.parameters, steps.filter);
-  AppendDivisor(convolution.groups, call.parameters, steps.columns);
+  AppendDivisor(convolution.groups, call.parameters, steps.filter);
   call.parameters.insert(
       call.parameters.end(),
       {strides.batch, convolution.input_channels * strides.channel,

@@ -175,10 +175,9 @@ TEST(LowerConv2d, ShallowSums_MatchReference) {
   }
 }
 
-// Few channels out of each group (shaders/narrow_conv2d.comp): in one block of them and in two, of
-// rows shorter than a vector of lanes and of many vectors, with windows that begin before the
-// tensor, single ones, and more taps than are unrolled; and where channels lie together, between
-// transposes.
+// Few channels out of each group (shaders/narrow_conv2d.comp), of rows shorter than a vector of
+// lanes and of many vectors, with windows that begin before the tensor, single ones, and more taps
+// than are unrolled; and where channels lie together, between transposes.
 TEST(LowerConv2d, FewChannels_MatchReference) {
   std::mt19937 random(29);
   for (const uint32_t turn : SampledTurns(60, 3, /*step=*/7)) {

@@ -376,6 +376,12 @@ TEST(LowerDepthwise, OfManyChannelsAndKnownWindows_MatchesReference) {
     ExpectConvolves(attributes, kFloat, {2, 48, c.size, c.size}, {48, 1, c.window, c.window}, true,
                     630 + 10 * c.window + c.dilation);
   }
+  // Of two rows one sees nothing: the second, and the first one less than it has lines before that;
+  // and the first.
+  ExpectConvolves(ChannelsLast(16, List{0, 5, 0, 0}, List{2, 1}), kFloat, {2, 16, 1, 6},
+                  {16, 1, 3, 2}, true, 670);
+  ExpectConvolves(ChannelsLast(16, List{4, 0, 0, 0}, List{2, 1}), kFloat, {2, 16, 3, 6},
+                  {16, 1, 3, 2}, true, 671);
 }
 
 // More taps of a row than are unrolled, rows that take more turns than a kernel may, and so many of
