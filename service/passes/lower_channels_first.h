@@ -1,5 +1,5 @@
-// Convolutions and pooling of images whose channels lie together, where kernels for such whose columns
-// do are faster.
+// Convolutions and pooling of images whose channels lie together, where kernels for such whose
+// columns do are faster.
 #ifndef WEBNND_SERVICE_PASSES_LOWER_CHANNELS_FIRST_H_
 #define WEBNND_SERVICE_PASSES_LOWER_CHANNELS_FIRST_H_
 
@@ -7,8 +7,8 @@
 
 namespace webnnd::service {
 
-// Of a conv2d, convTranspose2d or pooling in nhwc: transposes image and residual, has `lower` add the calls
-// for the same in nchw, and transposes what that gives back.
+// Of a conv2d, convTranspose2d or pooling in nhwc: transposes image and residual, has `lower` add
+// the calls for the same in nchw, and transposes what that gives back.
 Status LowerChannelsFirst(const Node& node, LowerFunction lower, LoweringBuilder& builder);
 
 }  // namespace webnnd::service
