@@ -268,12 +268,11 @@ bool HasDepthwiseKernel(const Convolution& convolution, const Node& node,
 
 bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
                         const LoweringBuilder& builder) {
-  constexpr uint64_t kElementsMin = 1 << 13;
   const uint64_t results = builder.descriptor(node.results[0]).element_count();
   const DepthwiseBlock block = FindDepthwiseBlock(convolution, results, /*goes_by_lines=*/false);
   const bool goes_by_fours =
       block.shader != ShaderId::kDepthwiseConv2d && convolution.width.window == 3;
-  return !goes_by_fours && IsWorthWidening(node, kElementsMin, builder);
+  return !goes_by_fours && IsWorthWidening(node, kConvolutionElementsMin, builder);
 }
 
 Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringBuilder& builder) {

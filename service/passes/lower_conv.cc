@@ -102,9 +102,6 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   return {};
 }
 
-// Of what conv2d.comp computes of float16, element by element (IsWorthWidening).
-constexpr uint64_t kElementsMin = 1 << 13;
-
 // Whether a product of single pixels stores a group's channels one by one: those of float16 fill no
 // words.
 bool ScattersPixels(const Convolution& convolution) {
@@ -154,13 +151,13 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   }
   if (IsNarrow(convolution, node, builder)) return AddNarrowCalls(convolution, node, builder);
   if (auto found = MakeWindowProduct(convolution, node, builder)) {
-    if (ScattersPixels(convolution) && IsWorthWidening(node, kElementsMin, builder)) {
+    if (ScattersPixels(convolution) && IsWorthWidening(node, kConvolutionElementsMin, builder)) {
       return LowerWidened(node, LowerConv2d, builder);
     }
     return AddWindowProductCalls(convolution, std::move(found->product), builder);
   }
   if (!IsDepthwise(convolution)) {
-    if (IsWorthWidening(node, kElementsMin, builder)) {
+    if (IsWorthWidening(node, kConvolutionElementsMin, builder)) {
       return LowerWidened(node, LowerConv2d, builder);
     }
     return AddConvolutionCall(convolution, node, builder);
@@ -179,7 +176,7 @@ Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
     return AddColumnsCalls(convolution, std::move(*columns), node, builder);
   }
-  if (IsWorthWidening(node, kElementsMin, builder)) {
+  if (IsWorthWidening(node, kConvolutionElementsMin, builder)) {
     return LowerWidened(node, LowerConvTranspose2d, builder);
   }
   return AddConvolutionCall(convolution, node, builder);

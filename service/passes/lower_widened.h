@@ -17,6 +17,9 @@ bool IsWidened(const Node& node, const LoweringBuilder& builder);
 // elements of its first operand and result on, where a copy of twice their size has room.
 bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuilder& builder);
 
+// Of convolutions that take single elements.
+inline constexpr uint64_t kConvolutionElementsMin = 1 << 13;
+
 // Casts operands of float16 to float32, has `lower` add the calls for them, and casts what it gives
 // back, if it is not of another type.
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "base/checked_math.h"
 #include "service/passes/depthwise_convolution.h"
@@ -21,7 +19,6 @@ using shaders::ShaderId;
 using webidl::InputOperandLayout;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
-using webidl::Shape;
 
 // What one kernel takes: OUTPUTS and VECTORS of shaders/table.txt.
 struct NarrowKernel {
@@ -33,10 +30,6 @@ constexpr NarrowKernel kFew = {ShaderId::kNarrowConv2dFew, 4, 4};
 constexpr NarrowKernel kMore = {ShaderId::kNarrowConv2dMore, 8, 2};
 const NarrowKernel& KernelFor(const Convolution& convolution) {
   return convolution.output_channels <= kFew.outputs ? kFew : kMore;
-}
-
-bool IsPointwise(const Axis& axis) {
-  return axis.window == 1 && axis.padding == 0 && axis.output == axis.input && axis.stride == 1;
 }
 
 // A convolution and how its image lies: pixels that follow each other as one row, where windows are
@@ -174,9 +167,9 @@ bool IsNarrow(const Convolution& convolution, const Node& node, const LoweringBu
     return false;
   }
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  if (input.data_type() == OperandDataType::kFloat16) {
-    constexpr uint64_t kElementsMin = 1 << 13;
-    if (!IsWorthWidening(node, kElementsMin, builder)) return false;
+  if (input.data_type() == OperandDataType::kFloat16 &&
+      !IsWorthWidening(node, kConvolutionElementsMin, builder)) {
+    return false;
   }
   return FindWords(LayInLines(convolution, input)).step != 0;
 }
@@ -185,8 +178,9 @@ Status AddNarrowCalls(const Convolution& convolution, const Node& node, Lowering
   if (builder.descriptor(node.operands[0]).data_type() == OperandDataType::kFloat16) {
     return LowerWidened(node, LowerConv2d, builder);
   }
-  if (convolution.layout == InputOperandLayout::kNhwc)
+  if (convolution.layout == InputOperandLayout::kNhwc) {
     return LowerChannelsFirst(node, LowerConv2d, builder);
+  }
   AddNarrowCall(convolution, node, builder);
   return {};
 }

@@ -45,6 +45,10 @@ void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters, uint32_t fr
   AppendDivisor(axis.stride, parameters);
 }
 
+bool IsPointwise(const Axis& axis) {
+  return axis.window == 1 && axis.padding == 0 && axis.output == axis.input;
+}
+
 uint64_t TapsMax(const Axis& axis, bool transposed) {
   uint64_t reach = transposed ? uint64_t{axis.input - 1} * axis.stride + 1 : axis.input;
   return std::min<uint64_t>(axis.window, DivideRoundingUp<uint64_t>(reach, axis.dilation));

@@ -44,6 +44,8 @@ Status NormalizeAxis(Axis& axis, uint32_t moves);
 // As shaders/window.glsl reads it, which leaves one word free.
 void AppendAxis(const Axis& axis, std::vector<uint32_t>& parameters, uint32_t free_word = 0);
 
+// Whether windows are single elements, each with a result.
+bool IsPointwise(const Axis& axis);
 // Taps that may lie within the image at once.
 uint64_t TapsMax(const Axis& axis, bool transposed);
 // Iterations over `count` things by a plain loop where they are few, else by LONG_LOOP.

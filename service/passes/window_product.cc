@@ -17,10 +17,6 @@ using webidl::InputOperandLayout;
 using webidl::OperandDescriptor;
 using webidl::Shape;
 
-bool IsPointwise(const Axis& axis) {
-  return axis.window == 1 && axis.padding == 0 && axis.output == axis.input;
-}
-
 // The best way to load windows that the layout allows.
 LoadPattern ChooseWindowLoad(const Convolution& convolution, bool channels_last,
                              const Image& strides, uint64_t elements) {
