@@ -17,7 +17,8 @@
 // instruction does what took several: products with sums (multiply_adds.h), what rounds to float16
 // (half_roundings.h), and extremes of 16 lanes (lane_extremes.h).
 //
-// LLVMRunPasses, before all else: coroutines that never wait are functions (coroutines.h).
+// LLVMRunPasses, before all else: loops have as many turns as they ask for (loop_limits.h), and
+// coroutines that never wait are functions (coroutines.h).
 //
 // LLVMGetPointerToGlobal, in which a module is compiled: in which order (scheduling.h). Of a kernel
 // it gives a function that lets threads share its workgroups (shared_kernels.h).
@@ -44,6 +45,7 @@
 #include "base/drivers_llvm/llvm_functions.h"
 #include "base/drivers_llvm/loop_blends.h"
 #include "base/drivers_llvm/loop_exits.h"
+#include "base/drivers_llvm/loop_limits.h"
 #include "base/drivers_llvm/multiply_adds.h"
 #include "base/drivers_llvm/scheduling.h"
 #include "base/drivers_llvm/shared_kernels.h"
@@ -171,6 +173,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
   auto* run = webnnd::FindReplaced<webnnd::RunPasses>(caller, "LLVMRunPasses", LLVMRunPasses);
   webnnd::Llvm llvm;
   if (!webnnd::FindLlvmFunctions(caller, llvm)) return run(module, passes, machine, options);
+  webnnd::LoopLimits(llvm, module).Raise();
   if (std::strcmp(passes, webnnd::kFirstPasses) == 0) {
     const bool has_functions = webnnd::Coroutines(llvm, module).MakeFunctions();
     // Before other passes, what is the same is not one value yet.

@@ -77,6 +77,7 @@ constexpr int kNotEqual = 33;
 constexpr int kUnsignedGreaterOrEqual = 35;
 constexpr int kUnsignedLess = 36;
 constexpr int kUnsignedLessOrEqual = 37;
+constexpr int kSignedGreater = 38;
 constexpr int kSignedGreaterOrEqual = 39;
 constexpr int kSignedLess = 40;
 constexpr int kSignedLessOrEqual = 41;

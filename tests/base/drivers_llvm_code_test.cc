@@ -586,6 +586,52 @@ int BranchesTo(const std::string& code, const std::string& label) {
   return CountOf(code, "label %" + label);
 }
 
+// `code` with `number` in the place of the driver's limit of turns.
+std::string WithLimit(std::string code, const std::string& number) {
+  const std::string limit = "65535";
+  return code.replace(code.find(limit), limit.size(), number);
+}
+
+TEST(LoopLimits, DriversLimit_IsRaised) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  // Whether it optimizes or not.
+  for (const char* passes : {kMemoryToRegisters, "mem2reg", "default<O0>"}) {
+    const std::string code = llvm.Optimize(Loop(kTurn, "  ret i32 0"), passes);
+    EXPECT_EQ(CountOf(code, "2147483647"), 1) << code;
+    EXPECT_EQ(CountOf(code, "65535"), 0) << code;
+  }
+}
+
+TEST(LoopLimits, WhatIsNoLimitOfTheDrivers_StaysAsItIs) {
+  const DriverLlvm llvm;
+  if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
+  const std::string loop = Loop(kTurn, "  ret i32 0");
+  const auto replace = [&](const std::string& what, const std::string& by) {
+    std::string code = loop;
+    return code.replace(code.find(what), what.size(), by);
+  };
+  const std::string others[] = {
+      WithLimit(loop, "65534"),
+      // Counted by another number, compared with one, or otherwise.
+      replace("sub i32 %turns_left, 1", "sub i32 %turns_left, 2"),
+      replace("icmp sgt i32 %fewer, 0", "icmp sgt i32 %fewer, 1"),
+      replace("icmp sgt i32 %fewer, 0", "icmp sge i32 %fewer, 0"),
+  };
+  for (const std::string& other : others) {
+    const std::string code = llvm.Optimize(other, "mem2reg");
+    EXPECT_EQ(CountOf(code, "2147483647"), 0) << code;
+    EXPECT_EQ(CountOf(code, "6553"), 1) << code;
+  }
+  // Another variable, which begins with the same number.
+  const std::string variable = llvm.Optimize(replace("store i32 %fewer",
+                                                     "%o = alloca i32\n  store i32 65535, i32* %o\n"
+                                                     "  store i32 %fewer"),
+                                             "default<O0>");
+  EXPECT_EQ(CountOf(variable, "store i32 65535, i32* %o"), 1) << variable;
+  EXPECT_EQ(CountOf(variable, "store i32 2147483647, i32* %limit"), 1) << variable;
+}
+
 TEST(LoopExits, LoopsOfNobody_LeaveBeforeTheirTurn) {
   const DriverLlvm llvm;
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";

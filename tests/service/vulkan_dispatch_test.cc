@@ -65,6 +65,36 @@ TEST_F(DispatchTest, ThousandInPlaceDispatches_ArePipelinedInOrder) {
   EXPECT_EQ(*values, std::vector<float>(1024, 1000.0f));
 }
 
+// lavapipe would leave the loop after 65535 turns (base/drivers_llvm/loop_limits.h).
+TEST_F(DispatchTest, LoopsOfManyTurns_ReachTheirEnd) {
+#ifdef WEBNND_SANITIZERS
+  GTEST_SKIP() << "with sanitizers lavapipe's LLVM is as it is";
+#endif
+  constexpr uint32_t kTurns = 100'000;
+  constexpr uint32_t kWordsPerTurn = 16;  // shaders/yardstick.comp
+  std::vector<float> values(kTurns * kWordsPerTurn);
+  values.back() = 3;
+  KernelCall call;
+  call.shader = shaders::ShaderId::kYardstick;
+  call.specialization = {/*kReads=*/1};
+  call.buffers = {{.space = BufferSpace::kInput, .bytes = values.size() * sizeof(float)},
+                  {.space = BufferSpace::kOutput, .bytes = sizeof(float), .written = true}};
+  call.parameters = {kTurns, /*invocations=*/1};
+  call.workgroups = 1;
+  Plan plan;
+  plan.input_bytes = {values.size() * sizeof(float)};
+  plan.output_bytes = {sizeof(float)};
+  plan.calls = {call};
+  auto timeline = MakeTimeline();
+  auto input = Allocate(plan.input_bytes[0]), output = Allocate(plan.output_bytes[0]);
+  ASSERT_TRUE(WriteFloats(*timeline, input, values).ok());
+  auto binding = Bind(MakeExecutable(std::move(plan)), input, output);
+  ASSERT_TRUE(timeline->Dispatch(binding).ok());
+  auto last = ReadFloats(*timeline, output, 1);
+  ASSERT_TRUE(last.ok()) << last.error().ToString();
+  EXPECT_EQ(*last, std::vector<float>({3}));
+}
+
 TEST_F(DispatchTest, ChainThroughArena_HonoursBarriers) {
   auto timeline = MakeTimeline();
   auto input = Allocate(40000), output = Allocate(40000);
