@@ -5,7 +5,7 @@
 // Specialisation constants: 1 data type, 2 of the state that is read, 3 of that which is written, 4
 // to 6 whether there are a hidden state, a recurrent bias, and a sequence, 7 weight layout
 // (MLGruWeightLayout of the draft), 8 part of the step, 9 and 10 activations, 11 whether rows of
-// states and weights load four elements at a time.
+// states and weights load four elements at a time, 12 whether recurrent weights are packed.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "recurrent.glsl"
@@ -21,6 +21,7 @@ layout(constant_id = 8) const uint kPart = 0u;
 layout(constant_id = 9) const uint kGateActivation = 0u;
 layout(constant_id = 10) const uint kNewActivation = 0u;
 layout(constant_id = 11) const uint kByFour = 0u;
+layout(constant_id = 12) const uint kIsPacked = 0u;
 
 READ_SLOT(1)
 READ_SLOT(2)
@@ -47,8 +48,31 @@ const uint kLayoutZrn = 0u;
 // Gates of which the part needs products: the reset gate is one of the first two.
 const uint kGates = kPart == kReset ? 2u : 3u;
 
+// The same of packed weights (recurrent.glsl).
+vec3 SumPackedProducts(Place place) {
+  vec4 sums[3] = {vec4(0.0), vec4(0.0), vec4(0.0)};  // Of each gate, by k modulo 4.
+  const uint row = UNIFORM(place.row);
+  const uint first = FirstOfPack(place, 3u);
+  for (uint k = UNKNOWN_ZERO; k < place.size; k += 4u) {
+    const uint weights = UNIFORM(first + k * (3u * kLanesOfPack)) + gl_SubgroupInvocationID;
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+      const uint element = UNIFORM(row + k + j);
+      const float state = LOAD(4, kReadType, element);
+      const float last_state = kPart == kUpdate ? LOAD(5, kFloat32, element) : state;
+      [[unroll]] for (uint i = 0u; i < kGates; ++i) {
+        const uint word = LOAD_WORD(2, weights + (j * 3u + i) * kLanesOfPack);
+        sums[i][j] = fma(i == 2u ? last_state : state, uintBitsToFloat(word), sums[i][j]);
+      }
+    }
+  }
+  vec3 gates = vec3(0.0);
+  [[unroll]] for (uint i = 0u; i < kGates; ++i) gates[i] = dot(sums[i], vec4(1.0));
+  return gates;
+}
+
 // What the hidden state gives to the gates.
 vec3 SumProducts(Place place) {
+  if (kIsPacked != 0u) return SumPackedProducts(place);
   vec3 gates = vec3(0.0);
   if (kByFour != 0u) {
     vec4 sums[3] = {vec4(0.0), vec4(0.0), vec4(0.0)};  // Of each gate, by k modulo 4.

@@ -5,7 +5,8 @@
 // Specialisation constants: 1 data type, 2 of the states that are read, 3 of those that are
 // written, 4 to 7 whether there are a hidden state, a cell state, peepholes and a sequence, 8
 // weight layout (MLLstmWeightLayout of the draft), 9 to 11 activations, 12 whether there is a
-// recurrent bias, 13 whether rows of states and weights load four elements at a time.
+// recurrent bias, 13 whether rows of states and weights load four elements at a time, 14 whether recurrent weights are
+// packed.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "recurrent.glsl"
@@ -23,6 +24,7 @@ layout(constant_id = 10) const uint kCellActivation = 0u;
 layout(constant_id = 11) const uint kHiddenActivation = 0u;
 layout(constant_id = 12) const uint kHasRecurrentBias = 0u;
 layout(constant_id = 13) const uint kByFour = 0u;
+layout(constant_id = 14) const uint kIsPacked = 0u;
 
 READ_SLOT(1)
 READ_SLOT(2)
@@ -41,8 +43,27 @@ DECLARE_LOAD_FOUR(4, kReadType)
 
 const uint kLayoutIofg = 0u;
 
+// The same of packed weights (recurrent.glsl).
+vec4 SumPackedProducts(Place place) {
+  mat4 sums = mat4(0.0);  // Of each gate, by k modulo 4.
+  const uint row = UNIFORM(place.row);
+  const uint first = FirstOfPack(place, 4u);
+  for (uint k = UNKNOWN_ZERO; k < place.size; k += 4u) {
+    const uint weights = UNIFORM(first + k * (4u * kLanesOfPack)) + gl_SubgroupInvocationID;
+    [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+      const float hidden = LOAD(4, kReadType, UNIFORM(row + k + j));
+      [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+        const uint word = LOAD_WORD(2, weights + (j * 4u + i) * kLanesOfPack);
+        sums[i][j] = fma(hidden, uintBitsToFloat(word), sums[i][j]);
+      }
+    }
+  }
+  return vec4(1.0) * sums;
+}
+
 // What the hidden state gives to the gates.
 vec4 SumProducts(Place place) {
+  if (kIsPacked != 0u) return SumPackedProducts(place);
   vec4 gates = vec4(0.0);
   if (kByFour != 0u) {
     mat4 sums = mat4(0.0);  // Of each gate, by k modulo 4.

@@ -66,6 +66,18 @@ float SumOfSharers(float x) { return SumOverSubgroup(x); }
 float SumOfSharers(float x) { return x; }
 #endif
 
+// Recurrent weights may be packed (service/passes/recurrent_weights.h): [directions, hidden / kLanesOfPack,
+// hidden, gates, kLanesOfPack], float32 whatever the data type. Elements that a subgroup has beside each other
+// are of one row then, and their weights lie beside each other, too.
+const uint kLanesOfPack = 16u;
+
+// The words of the first gate's weights of this subgroup's first element, for the first of the state's row.
+uint FirstOfPack(Place place, uint gates) {
+  const uint pack = place.hidden / kLanesOfPack;
+  return UNIFORM(place.direction * gates * place.gate_step + pack * gates * kLanesOfPack * place.size +
+                 place.hidden % kLanesOfPack);
+}
+
 // Writes element e of a state, once: others write the other half of its word.
 #define STORE_STATE(slot, type, e, value)                              \
   if (SharerIndex() == 0u) {                                           \

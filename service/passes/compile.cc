@@ -14,6 +14,7 @@
 #include "service/passes/memory_plan.h"
 #include "service/passes/pack_block_scales.h"
 #include "service/passes/pack_filters.h"
+#include "service/passes/recurrent_weights.h"
 #include "service/passes/strided_endpoints.h"
 #include "service/passes/untile_constants.h"
 
@@ -69,6 +70,7 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (!options.constant_folding || options.evaluator == nullptr) return {};
   TRY(UntileConstants(graph, options.evaluator));
   TRY(PackBlockScales(graph, *options.evaluator));
+  TRY(PackRecurrentWeights(graph, *options.evaluator));
   return PackFilters(graph, *options.evaluator);
 }
 

@@ -18,19 +18,33 @@ Result<ValueId> ConstantTransposes::Add(const GraphConstant& source, const Shape
   ASSIGN_OR_RETURN(OperandDescriptor after, OperandDescriptor::Create(type, permuted));
 
   const auto from = static_cast<ValueId>(drawn_.values.size());
-  const ValueId to = from + 1;
+  const ValueId transposed = from + 1;
   drawn_.values.push_back(
       {Value::Kind::kConstant, before, static_cast<uint32_t>(drawn_.constants.size())});
   drawn_.values.push_back(
       {Value::Kind::kResult, std::move(after), static_cast<uint32_t>(drawn_.nodes.size())});
   drawn_.constants.push_back({std::move(before), source.buffer, source.bytes});
-  drawn_.outputs.push_back({"transposed" + std::to_string(drawn_.outputs.size()), to});
   drawn_.nodes.push_back({webidl::OperatorKind::kTranspose,
                           {from},
-                          {to},
+                          {transposed},
                           "",
                           webidl::TransposeAttributes{.permutation = std::move(permutation)},
                           {}});
+  ValueId output = transposed;
+  if (result.data_type() != type) {
+    output = transposed + 1;
+    ASSIGN_OR_RETURN(OperandDescriptor cast,
+                     OperandDescriptor::Create(result.data_type(), permuted));
+    drawn_.values.push_back(
+        {Value::Kind::kResult, std::move(cast), static_cast<uint32_t>(drawn_.nodes.size())});
+    drawn_.nodes.push_back({webidl::OperatorKind::kCast,
+                            {transposed},
+                            {output},
+                            "",
+                            webidl::CastAttributes{.data_type = result.data_type()},
+                            {}});
+  }
+  drawn_.outputs.push_back({"transposed" + std::to_string(drawn_.outputs.size()), output});
 
   const auto value = static_cast<ValueId>(graph_.values.size());
   graph_.values.push_back(

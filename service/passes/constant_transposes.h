@@ -16,8 +16,9 @@ class ConstantTransposes {
   // The new constants become `graph`'s.
   explicit ConstantTransposes(Graph& graph) : graph_(graph) { drawn_.device = graph.device; }
 
-  // The constant that comes of `source`, read as `shape`, by `permutation` as transpose has it; it
-  // is called `result`, which has as many bytes. Its buffer is known after Evaluate.
+  // The constant that comes of `source`, read as `shape`, by `permutation` as transpose has it, and
+  // cast to the data type of `result`; it is called that, which has as many elements. Its buffer is
+  // known after Evaluate.
   Result<ValueId> Add(const GraphConstant& source, const webidl::Shape& shape,
                       std::vector<uint32_t> permutation, webidl::OperandDescriptor result);
   // Consumes what was drawn. Errors are those of the evaluator.

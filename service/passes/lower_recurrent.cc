@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/matrix_product.h"
+#include "service/passes/recurrent_weights.h"
 
 namespace webnnd::service {
 namespace {
@@ -51,7 +52,8 @@ struct Network {
   uint32_t layout = 0;
   std::vector<uint32_t> activations;
   OperandDataType type{};
-  bool wide = false;  // DeviceTraits::wide
+  bool wide = false;       // DeviceTraits::wide
+  bool is_packed = false;  // The recurrent weights (recurrent_weights.h).
 
   uint32_t rows() const { return gates * hidden; }
   uint64_t state_elements() const { return uint64_t{directions} * batch * hidden; }
@@ -201,6 +203,7 @@ void AddLstmStep(const Network& network, const Gates& gates, uint32_t step, cons
                              network.activations.end());
   call.specialization.push_back(network.recurrent_bias != kNoValue);
   call.specialization.push_back(LoadsByFour(network.hidden));
+  call.specialization.push_back(network.is_packed);
   call.buffers = {{gates.value, false},
                   {network.recurrent_weight, false},
                   {Or(network.peephole_weight, network.weight), false},
@@ -232,6 +235,7 @@ Status AddGruStep(const Network& network, const Gates& gates, uint32_t step, con
     call.specialization.insert(call.specialization.end(), network.activations.begin(),
                                network.activations.end());
     call.specialization.push_back(LoadsByFour(network.hidden));
+    call.specialization.push_back(network.is_packed);
     call.buffers = {{gates.value, false},
                     {network.recurrent_weight, false},
                     {Or(network.recurrent_bias, network.weight), false},
@@ -262,17 +266,35 @@ Status CheckNetwork(const Network& network, const LoweringBuilder& builder) {
     return NotSupportedError("the gates of a step take more bytes ({}) than a kernel binds ({})",
                              network.gate_bytes_per_step(), limits::kBindingBytesMax);
   }
-  // At most two calls for a step and one for its input, or three for all inputs. Known before they
-  // are made.
-  if (builder.calls().size() + 3 * uint64_t{network.steps} + 2 > limits::kKernelsPerGraphMax) {
+  // At most two calls for a step and one for its input, or three for all inputs, and two that pack
+  // weights. Known before they are made.
+  if (builder.calls().size() + 3 * uint64_t{network.steps} + 4 > limits::kKernelsPerGraphMax) {
     return NotSupportedError("the steps ({}) take more kernel calls than a graph may have ({})",
                              network.steps, limits::kKernelsPerGraphMax);
   }
   return {};
 }
 
-Status LowerNetwork(const Network& network, LoweringBuilder& builder) {
+// Has recurrent weights packed where kernels can take them so and packing them, which takes as long
+// as some steps, pays.
+Status PackWeights(Network& network, LoweringBuilder& builder) {
+  constexpr uint32_t kStepsMin = 4;
+  const OperandDescriptor& descriptor = builder.descriptor(network.recurrent_weight);
+  network.is_packed = IsPacked(descriptor);
+  const RecurrentWeights weights{network.recurrent_weight, network.directions, network.gates,
+                                 network.hidden};
+  if (network.is_packed || network.steps < kStepsMin ||
+      !CanPack(weights, descriptor, builder.device())) {
+    return {};
+  }
+  ASSIGN_OR_RETURN(network.recurrent_weight, AddPacked(weights, builder));
+  network.is_packed = true;
+  return {};
+}
+
+Status LowerNetwork(Network network, LoweringBuilder& builder) {
   TRY(CheckNetwork(network, builder));
+  TRY(PackWeights(network, builder));
   bool has_cell = network.last_cell != kNoValue;
 
   // Steps alternate between two states.

@@ -338,6 +338,33 @@ TEST(LowerLstmCell, RandomCells_MatchReference) {
   }
 }
 
+// Enough steps for recurrent weights to be packed, and as many elements of a state as that takes,
+// or not; in the middle of a subgroup's lanes another row begins, or another direction.
+TEST(LowerRecurrent, WeightsThatArePacked_MatchReference) {
+  for (const bool is_lstm : {false, true}) {
+    uint32_t choice = 0;
+    for (const uint32_t hidden : {16u, 48u, 24u, 96u}) {
+      for (const OperandDataType type : {kFloat, kHalf}) {
+        ++choice;
+        ExpectMatches({.type = type,
+                       .is_lstm = is_lstm,
+                       .steps = 4 + choice % 3,
+                       .batch = 1 + choice % 3,
+                       .depth = 5,
+                       .hidden = hidden,
+                       .direction = static_cast<RecurrentNetworkDirection>(choice % 3),
+                       .has_recurrent_bias = choice % 2 == 0,
+                       .has_peephole = choice % 4 < 2,
+                       .has_hidden = choice % 4 != 3,
+                       .has_cell_state = choice % 3 != 0,
+                       .reset_after = hidden != 16 && choice % 2 == 0,
+                       .second_layout = hidden == 48,
+                       .seed = 500 + choice});
+      }
+    }
+  }
+}
+
 // One activation per gate, so that no two can be mistaken.
 TEST(LowerLstm, DifferentActivations_ApplyToTheirGates) {
   Network network{.is_lstm = true, .steps = 3, .activations = {{kTanh, kRelu, kSigmoid}}};
