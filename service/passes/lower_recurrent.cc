@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/limits.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/lower_elementwise.h"
 #include "service/passes/matrix_product.h"
 #include "service/passes/recurrent_weights.h"
 
@@ -96,12 +97,34 @@ bool LoadsByFour(uint32_t row_size) {
   return row_size % 4 == 0 && row_size / 4 <= kInvocationIterationsMax;
 }
 
+// Whether products can compute all gates: they have results of the operands' type, and gates are
+// not rounded to float16, so that operands are cast first. On GPUs a kernel of their own is as
+// good.
+bool HasInputProduct(const Network& network, const LoweringBuilder& builder) {
+  if (network.type == OperandDataType::kFloat32) return true;
+  const auto fits = [&](ValueId value) {
+    return builder.descriptor(value).element_count() * sizeof(float) <= limits::kBindingBytesMax;
+  };
+  return !network.wide && fits(network.input) && fits(network.weight);
+}
+
+// The same elements as float32.
+Result<ValueId> Widen(ValueId value, LoweringBuilder& builder) {
+  if (value == kNoValue || builder.descriptor(value).data_type() == OperandDataType::kFloat32) {
+    return value;
+  }
+  ASSIGN_OR_RETURN(const ValueId wide,
+                   AddFloatTemporary(builder.descriptor(value).element_count(), builder));
+  TRY(AddCast(value, wide, builder));
+  return wide;
+}
+
 // Adds the product of matrices that computes all gates.
 Status AddInputProduct(const Network& network, const Gates& gates, LoweringBuilder& builder) {
   Product product;
-  product.a = network.input;
-  product.b = network.weight;
-  product.c = network.bias;
+  ASSIGN_OR_RETURN(product.a, Widen(network.input, builder));
+  ASSIGN_OR_RETURN(product.b, Widen(network.weight, builder));
+  ASSIGN_OR_RETURN(product.c, Widen(network.bias, builder));
   product.result = gates.value;
   product.rows = NarrowCast<uint32_t>(uint64_t{network.steps} * network.batch);
   product.columns = network.rows();
@@ -149,8 +172,7 @@ Result<Gates> AddGates(const Network& network, uint32_t first_step, LoweringBuil
   Gates gates;
   gates.first_step = first_step;
   gates.steps = std::min(steps_at_once, network.steps - first_step);
-  // Products have results of the operands' type, and gates are not rounded to float16.
-  gates.in_input_order = gates.steps == network.steps && network.type == OperandDataType::kFloat32;
+  gates.in_input_order = gates.steps == network.steps && HasInputProduct(network, builder);
   const uint64_t elements = network.state_elements() * network.gates * gates.steps;
   ASSIGN_OR_RETURN(gates.value, AddFloatTemporary(elements, builder));
   if (gates.in_input_order) {
@@ -266,9 +288,9 @@ Status CheckNetwork(const Network& network, const LoweringBuilder& builder) {
     return NotSupportedError("the gates of a step take more bytes ({}) than a kernel binds ({})",
                              network.gate_bytes_per_step(), limits::kBindingBytesMax);
   }
-  // At most two calls for a step and one for its input, or three for all inputs, and two that pack
-  // weights. Known before they are made.
-  if (builder.calls().size() + 3 * uint64_t{network.steps} + 4 > limits::kKernelsPerGraphMax) {
+  // At most two calls for a step and one for its input, or three for all inputs, and five that cast
+  // and pack operands. Known before they are made.
+  if (builder.calls().size() + 3 * uint64_t{network.steps} + 7 > limits::kKernelsPerGraphMax) {
     return NotSupportedError("the steps ({}) take more kernel calls than a graph may have ({})",
                              network.steps, limits::kKernelsPerGraphMax);
   }

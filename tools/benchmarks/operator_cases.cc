@@ -105,14 +105,17 @@ OperatorCase ConvTranspose2d(const char* name, uint32_t channels, uint32_t size,
 void AddRecurrent(Cases& cases) {
   constexpr uint32_t kSteps = 32;
   constexpr uint32_t kHidden = 256;
-  cases.push_back({"lstm 32 steps, 256 hidden", [](GraphSketch& g) {
-                     g.CountMultiplyAdds(1.0 * kSteps * 4 * kHidden * (kHidden + kHidden));
-                     auto results = Must(g->Lstm(g.Input(kFloat32, {kSteps, 1, kHidden}),
-                                                 g.Constant(kFloat32, {1, 4 * kHidden, kHidden}),
-                                                 g.Constant(kFloat32, {1, 4 * kHidden, kHidden}),
-                                                 kSteps, kHidden));
-                     g.Output(results[0]);
-                   }});
+  for (const OperandDataType type : {kFloat32, kFloat16}) {
+    const std::string name = "lstm 32 steps, 256 hidden";
+    cases.push_back({type == kFloat32 ? name : name + " " + TypeName(type), [type](GraphSketch& g) {
+                       g.CountMultiplyAdds(1.0 * kSteps * 4 * kHidden * (kHidden + kHidden));
+                       auto results = Must(g->Lstm(g.Input(type, {kSteps, 1, kHidden}),
+                                                   g.Constant(type, {1, 4 * kHidden, kHidden}),
+                                                   g.Constant(type, {1, 4 * kHidden, kHidden}),
+                                                   kSteps, kHidden));
+                       g.Output(results[0]);
+                     }});
+  }
   cases.push_back({"gru 32 steps, 256 hidden", [](GraphSketch& g) {
                      g.CountMultiplyAdds(1.0 * kSteps * 3 * kHidden * (kHidden + kHidden));
                      auto results = Must(g->Gru(g.Input(kFloat32, {kSteps, 1, kHidden}),
