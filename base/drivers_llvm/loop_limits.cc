@@ -1,5 +1,6 @@
 #include "base/drivers_llvm/loop_limits.h"
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 
@@ -9,9 +10,14 @@ namespace {
 constexpr unsigned long long kDriversTurnsMax = 65535;
 constexpr int32_t kTurnsMax = std::numeric_limits<int32_t>::max();
 
+std::atomic<bool> keeps;
+
 }  // namespace
 
+void KeepLoopLimits() { keeps = true; }
+
 void LoopLimits::Raise() {
+  if (keeps) return;
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
     for (auto* b = llvm_.get_first_block(f); b != nullptr; b = llvm_.get_next_block(b)) {
       LLVMValueRef turns_left = TurnsLeft(b);

@@ -6,6 +6,9 @@
 
 namespace webnnd {
 
+// For tests of what lowerings count: from now on, the driver's limit stays.
+void KeepLoopLimits();
+
 // llvmpipe leaves a loop after 65535 turns, counted over all loops of an invocation, and goes on
 // behind it as if it had ended (LP_MAX_TGSI_LOOP_ITERATIONS): results are wrong, and nobody is
 // told. Here a shader has 2^31 - 1 turns. Lowerings keep to the small number all the same, for

@@ -4,13 +4,16 @@
 #include <cfenv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include "base/check.h"
+#include "base/drivers_llvm/loop_limits.h"
 #include "service/passes/compile.h"
 #include "tests/support/device_options.h"
 #include "tests/support/guarded_run.h"
@@ -148,8 +151,26 @@ double UlpDistance(OperandDataType type, long double a, long double b) {
   return std::fabs(static_cast<double>(OrderedPosition(type, a) - OrderedPosition(type, b)));
 }
 
+namespace {
+
+// Kernels loop as where lavapipe's LLVM is out of our programs' reach, so that a lowering that
+// counts their turns wrongly is noticed; others share no cache with them.
+void KeepDriversLoopLimits() {
+#if defined(__x86_64__) && !defined(WEBNND_SANITIZERS)
+  KeepLoopLimits();
+  constexpr const char* kCache = "MESA_SHADER_CACHE_DIR";
+  const char* directory = std::getenv(kCache);
+  if (directory != nullptr) {
+    setenv(kCache, (std::string(directory) + "-limited").c_str(), /*overwrite=*/1);
+  }
+#endif
+}
+
+}  // namespace
+
 std::shared_ptr<Device> TestDevice() {
   static const std::shared_ptr<Device> device = [] {
+    KeepDriversLoopLimits();
     auto opened = Device::Open(0, TestDeviceOptions());
     if (!opened.ok()) std::fprintf(stderr, "%s\n", opened.error().ToString().c_str());
     CHECK(opened.ok());
