@@ -288,9 +288,9 @@ Status CheckNetwork(const Network& network, const LoweringBuilder& builder) {
     return NotSupportedError("the gates of a step take more bytes ({}) than a kernel binds ({})",
                              network.gate_bytes_per_step(), limits::kBindingBytesMax);
   }
-  // At most two calls for a step and one for its input, or three for all inputs, and five that cast
-  // and pack operands. Known before they are made.
-  if (builder.calls().size() + 3 * uint64_t{network.steps} + 7 > limits::kKernelsPerGraphMax) {
+  // At most two calls for a step and one for its input, or three for all inputs. Known before they
+  // are made, but for the few that cast and pack operands.
+  if (builder.calls().size() + 3 * uint64_t{network.steps} + 2 > limits::kKernelsPerGraphMax) {
     return NotSupportedError("the steps ({}) take more kernel calls than a graph may have ({})",
                              network.steps, limits::kKernelsPerGraphMax);
   }
@@ -300,7 +300,7 @@ Status CheckNetwork(const Network& network, const LoweringBuilder& builder) {
 // Has recurrent weights packed where kernels can take them so and packing them, which takes as long
 // as some steps, pays.
 Status PackWeights(Network& network, LoweringBuilder& builder) {
-  constexpr uint32_t kStepsMin = 4;
+  constexpr uint32_t kStepsMin = 6;
   const OperandDescriptor& descriptor = builder.descriptor(network.recurrent_weight);
   network.is_packed = IsPacked(descriptor);
   const RecurrentWeights weights{network.recurrent_weight, network.directions, network.gates,

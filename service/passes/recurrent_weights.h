@@ -28,7 +28,7 @@ bool IsPacked(const webidl::OperandDescriptor& weights);
 // What becomes of them in the kernels that `builder` is given: packed anew at each dispatch.
 Result<ValueId> AddPacked(const RecurrentWeights& weights, LoweringBuilder& builder);
 
-// Packs those that are constants, once, while what is added takes no more than
+// Packs those of a static graph that are constants, once, while what is added takes no more than
 // kPackedRecurrentBytesMax. What only these operators read is not kept.
 inline constexpr uint64_t kPackedRecurrentBytesMax = uint64_t{64} << 20;
 Status PackRecurrentWeights(Graph& graph, ConstantEvaluator& evaluator);

@@ -115,6 +115,20 @@ TEST_F(RecurrentWeightsTest, WhatCannotBePacked_StaysAsItIs) {
   EXPECT_EQ(WeightsOf(3), weights);
 }
 
+TEST_F(RecurrentWeightsTest, WhatAKernelCannotBindAsFloat32_StaysAsItIs) {
+  // 72 MiB, and 144.
+  const ValueId weights = Add(Value::Kind::kConstant, {1, 4 * 3072, 3072}, kHalf);
+  const auto can_pack = [&](uint32_t hidden) {
+    return CanPack({weights, 1, 4, hidden},
+                   *OperandDescriptor::Create(kHalf, Shape{1, 4 * hidden, hidden}), graph_.device);
+  };
+  EXPECT_FALSE(can_pack(3072));
+  EXPECT_TRUE(can_pack(2048));
+  AddNetwork(OperatorKind::kLstm, weights);
+  Pack();
+  EXPECT_EQ(WeightsOf(0), weights);
+}
+
 TEST_F(RecurrentWeightsTest, ConstantsBeyondTheLimit_StayAsTheyAre) {
   // 36 MiB each, one of them as float16.
   const ValueId first = Add(Value::Kind::kConstant, {1, 4 * 1536, 1536}, kHalf);
@@ -148,18 +162,24 @@ class PackedRecurrentWeights : public ServiceTest {
   };
   enum class Weights { kConstant, kConstantAsItIs, kInput };
 
-  // The last hidden state.
-  Ran Run(OperandDataType type, bool is_lstm, uint32_t steps, Weights recurrent) {
+  // The last hidden state; a cell's where there are no steps.
+  Ran Run(OperandDataType type, bool is_lstm, uint32_t steps, Weights recurrent,
+          bool is_dynamic = false) {
     constexpr uint32_t kHidden = 32;
+    constexpr uint32_t kBatch = 2;
     const uint32_t rows = (is_lstm ? 4 : 3) * kHidden;
     const bool is_cell = steps == 0;
     auto context = MakeContext({.constant_folding = recurrent != Weights::kConstantAsItIs});
     webnn::GraphBuilder builder(context);
     webnn::NamedTensors from;
+    const auto direction = steps == 7 ? webnn::RecurrentNetworkDirection::kBoth
+                                      : webnn::RecurrentNetworkDirection::kForward;
+    const uint32_t directions = steps == 7 ? 2 : 1;
     const auto shape = [&](Shape of_network) {
       if (is_cell) of_network.erase(of_network.begin());
       return of_network;
     };
+    const webidl::DynamicDimension batch{"batch", 3, 1};
     const auto make = [&](const char* name, const Shape& of_network, uint32_t seed,
                           bool is_constant) {
       const HostTensor tensor = RandomTensor(type, shape(of_network), seed, -0.25, 0.25);
@@ -167,32 +187,40 @@ class PackedRecurrentWeights : public ServiceTest {
         return Must(builder.Constant(type, tensor.descriptor.shape(), tensor.bytes));
       }
       from.emplace(name, MakeTensor(*context, tensor.descriptor, tensor.bytes));
-      return Must(builder.Input(name, type, tensor.descriptor.shape()));
+      if (!is_dynamic) return Must(builder.Input(name, type, tensor.descriptor.shape()));
+      std::vector<webidl::Dimension> dimensions(tensor.descriptor.shape().begin(),
+                                                tensor.descriptor.shape().end());
+      dimensions[1] = batch;
+      return Must(builder.Input(name, type, dimensions));
     };
-    const auto x = make("x", {is_cell ? 1 : steps, 2, 7}, 1, /*is_constant=*/false);
-    const auto weight = make("weight", {1, rows, 7}, 2, /*is_constant=*/true);
+    const auto x = make("x", {is_cell ? 1 : steps, kBatch, 7}, 1, /*is_constant=*/false);
+    const auto weight = make("weight", {directions, rows, 7}, 2, /*is_constant=*/true);
     const auto recurrent_weight =
-        make("recurrent", {1, rows, kHidden}, 3, recurrent != Weights::kInput);
-    const auto hidden = make("hidden", {1, 2, kHidden}, 4, /*is_constant=*/false);
+        make("recurrent", {directions, rows, kHidden}, 3, recurrent != Weights::kInput);
+    const auto hidden = make("hidden", {directions, kBatch, kHidden}, 4, /*is_constant=*/false);
     std::optional<webnn::Operand> last;
     if (is_cell && is_lstm) {
-      const auto cell = make("cell", {1, 2, kHidden}, 5, /*is_constant=*/false);
+      const auto cell = make("cell", {1, kBatch, kHidden}, 5, /*is_constant=*/false);
       last = Must(builder.LstmCell(x, weight, recurrent_weight, hidden, cell, kHidden))[0];
     } else if (is_cell) {
       last = Must(builder.GruCell(x, weight, recurrent_weight, hidden, kHidden));
     } else if (is_lstm) {
       webnn::LstmOptions options;
+      options.direction = direction;
       options.initial_hidden_state = hidden;
       last = Must(builder.Lstm(x, weight, recurrent_weight, steps, kHidden, options))[0];
     } else {
       webnn::GruOptions options;
+      options.direction = direction;
       options.initial_hidden_state = hidden;
       last = Must(builder.Gru(x, weight, recurrent_weight, steps, kHidden, options))[0];
     }
     auto graph = Must(ml().Wait(builder.Build({{"last", *last}})));
-    auto to = MakeTensor(*context, last->descriptor());
+    const auto descriptor =
+        Must(OperandDescriptor::Create(type, shape({directions, kBatch, kHidden})));
+    auto to = MakeTensor(*context, descriptor);
     CHECK(context->Dispatch(*graph, from, {{"last", to}}).ok());
-    const HostTensor result{last->descriptor(), Must(ml().Wait(context->ReadTensor(*to)))};
+    const HostTensor result{descriptor, Must(ml().Wait(context->ReadTensor(*to)))};
     return {graph->kernel_count(), result.Values()};
   }
 
@@ -214,18 +242,35 @@ TEST_F(PackedRecurrentWeights, GiveTheSame) {
     const uint32_t packing = type == kHalf ? 2 : 1;
     for (const bool is_lstm : {false, true}) {
       SCOPED_TRACE(is_lstm ? "lstm" : "gru");
-      const Ran once = Run(type, is_lstm, 4, Weights::kConstant);
-      const Ran each_time = Run(type, is_lstm, 4, Weights::kConstantAsItIs);
-      const Ran input = Run(type, is_lstm, 4, Weights::kInput);
+      const Ran once = Run(type, is_lstm, 6, Weights::kConstant);
+      const Ran each_time = Run(type, is_lstm, 6, Weights::kConstantAsItIs);
+      const Ran input = Run(type, is_lstm, 6, Weights::kInput);
       EXPECT_EQ(once.kernels + packing, each_time.kernels);
       EXPECT_EQ(once.kernels + packing, input.kernels);
       EXPECT_EQ(once.values, each_time.values);
       EXPECT_EQ(once.values, input.values);
 
+      // For few steps it would take longer.
+      EXPECT_EQ(Run(type, is_lstm, 5, Weights::kInput).kernels,
+                Run(type, is_lstm, 5, Weights::kConstant).kernels);
+      // Both directions.
+      EXPECT_EQ(Run(type, is_lstm, 7, Weights::kConstant).values,
+                Run(type, is_lstm, 7, Weights::kInput).values);
+
       const Ran cell = Run(type, is_lstm, 0, Weights::kConstant);
       const Ran cell_as_it_is = Run(type, is_lstm, 0, Weights::kInput);
       EXPECT_EQ(cell.kernels, cell_as_it_is.kernels);
       ExpectNear(type, cell, cell_as_it_is);
+    }
+  }
+}
+
+// Where sizes come with the dispatch, constants stay as they are until then.
+TEST_F(PackedRecurrentWeights, OfDynamicGraphs_GiveTheSame) {
+  for (const OperandDataType type : {kFloat, kHalf}) {
+    for (const bool is_lstm : {false, true}) {
+      EXPECT_EQ(Run(type, is_lstm, 7, Weights::kConstant, /*is_dynamic=*/true).values,
+                Run(type, is_lstm, 7, Weights::kConstant).values);
     }
   }
 }
