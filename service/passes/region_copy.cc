@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -290,6 +291,55 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   call.invocations = count;
 }
 
+// How many of the innermost dimensions make up a row that shaders/copy_rows.comp takes, where that
+// is faster than to find each element's place; 0 where it is not.
+size_t DimensionsOfRow(const RegionCopy& copy, uint32_t bits, bool wide) {
+  constexpr size_t kDimensionsMax = 3;
+  constexpr uint64_t kRowMin = 64;
+  constexpr uint64_t kRowMax = 1 << 14;
+  constexpr uint64_t kRowsMin = 16;
+  const uint32_t per_word = 32 / bits;
+  const std::vector<StridedDimension>& dimensions = copy.dimensions;
+  const bool is_shuffled =
+      !QuadsLieInRows(dimensions, 4 * per_word) || RankConstant(dimensions) == 0;
+  if (wide || bits < 8 || !is_shuffled || copy.run_stride != 0 ||
+      copy.result_offset % per_word != 0) {
+    return 0;
+  }
+  uint64_t length = 1;
+  for (size_t count = 1; count <= std::min(kDimensionsMax, dimensions.size()); ++count) {
+    length *= dimensions[dimensions.size() - count].size;
+    if (length > kRowMax) break;
+    if (length >= kRowMin && length % per_word == 0) {
+      return ElementCount(copy) / length >= kRowsMin ? count : 0;
+    }
+  }
+  return 0;
+}
+
+void FillRowsCall(const RegionCopy& copy, size_t row_dimensions, uint32_t bits, LoweredCall& call) {
+  const auto rows = copy.dimensions.end() - static_cast<std::ptrdiff_t>(row_dimensions);
+  const std::vector<StridedDimension> outer(copy.dimensions.begin(), rows);
+  // From the innermost one on.
+  std::array<StridedDimension, 3> row;
+  std::copy(std::make_reverse_iterator(copy.dimensions.end()), std::make_reverse_iterator(rows),
+            row.begin());
+  uint64_t length = 1;
+  for (size_t d = 0; d < row_dimensions; ++d) length *= row[d].size;
+  const uint64_t count = ElementCount(copy) / length;
+  const uint32_t per_word = 32 / bits;
+  call.shader = shaders::ShaderId::kCopyRows;
+  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer)};
+  call.parameters = {NarrowCast<uint32_t>(count), static_cast<uint32_t>(outer.size()),
+                     copy.source_offset, copy.result_offset / per_word};
+  AppendDivisor(row[0].size, call.parameters, NarrowCast<uint32_t>(length / per_word));
+  AppendDivisor(row[1].size, call.parameters, 0);
+  call.parameters.insert(call.parameters.end(),
+                         {row[0].strides[0], row[1].strides[0], row[2].strides[0], 0});
+  AppendDimensions(outer, call.parameters);
+  call.workgroups = count;
+}
+
 void FillWordCall(const RegionCopy& copy, LoweredCall& call) {
   uint64_t words = ElementCount(copy);
   call.shader = shaders::ShaderId::kCopyWords;
@@ -342,6 +392,8 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
       can_transpose ? FindTransposed(copy, PerQuad(unit)) : std::nullopt;
   if (transposed) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), builder, call);
+  } else if (const size_t row = DimensionsOfRow(copy, whole_words ? 32 : bits, builder.wide())) {
+    FillRowsCall(copy, row, whole_words ? 32 : bits, call);
   } else if (HasQuads(copy, PerQuad(unit))) {
     FillQuadCall(std::move(copy), unit, builder.wide(), call);
   } else if (whole_words) {

@@ -204,6 +204,34 @@ TEST(RegionCopy, HalvesOfWords_MoveByBlocksOfEight) {
   }
 }
 
+// Of shuffles of pixels, of which an element's place takes long to find.
+TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
+  const auto shader = [](OperandDataType type, uint32_t images, uint32_t columns, uint32_t by,
+                         bool wide) {
+    Graph graph;
+    graph.device.wide = wide;
+    const uint32_t count = images * columns * by;
+    LoweringBuilder builder = LowerCopy(graph, type, count, count,
+                                        {.dimensions = {{.size = images, .strides = {columns * by}},
+                                                        {.size = columns, .strides = {1}},
+                                                        {.size = by, .strides = {columns}}}});
+    EXPECT_EQ(builder.calls().size(), 1u);
+    return builder.calls()[0].shader;
+  };
+  using shaders::ShaderId;
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  constexpr auto kHalf = OperandDataType::kFloat16;
+  EXPECT_EQ(shader(kFloat, 16, 32, 2, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kFloat, 16, 8192, 2, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kHalf, 16, 32, 3, false), ShaderId::kCopyRows);
+  // On GPUs; too few or too short rows; ones that are too long for a loop, or no whole words.
+  EXPECT_EQ(shader(kFloat, 16, 32, 2, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 15, 32, 2, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 2, 31, 2, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 16, 8193, 2, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 17, 33, 3, false), ShaderId::kCopyQuads);
+}
+
 struct ManyInSquares {
   OperandDataType type;
   uint32_t rows, columns;  // Of the source.
@@ -284,6 +312,14 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
       {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
+      // Shuffles of pixels, whose rows are two dimensions, or three; with more around them than
+      // kernels unroll.
+      {{1, 3, 2, 2, 20, 33}, {{0, 1, 4, 2, 5, 3}}},
+      {{1, 3, 3, 3, 20, 23}, {{0, 1, 4, 2, 5, 3}}},
+      {{1, 3, 4, 4, 9, 100}, {{0, 1, 4, 2, 5, 3}}},
+      {{4, 5, 2, 6, 3, 4, 2, 7}, {{6, 0, 5, 2, 3, 1, 7, 4}}},
+      {{20, 2, 8192}, {{0, 2, 1}}},
+      {{20, 2, 8193}, {{0, 2, 1}}},
       {{}, std::nullopt},
   };
   for (OperandDataType type : kTypes) {
