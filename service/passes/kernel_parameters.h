@@ -125,9 +125,13 @@ inline constexpr uint32_t RowUnitsMin(bool wide, uint32_t cores_min) {
 }
 // Invocations for each unit of work that a subgroup takes: many GPUs' subgroups have as many.
 inline constexpr uint64_t kSubgroupInvocations = 32;
-// Rows that lie interleaved, from which on an invocation takes each: of fewer, a workgroup shares
-// one.
-inline constexpr uint64_t InterleavedRowsMin(bool wide) { return wide ? 1 << 15 : 512; }
+// Rows of `length` elements that lie interleaved, from which on an invocation takes each: of fewer,
+// a workgroup shares one. On llvmpipe that reads a line of the cache for each element.
+inline constexpr uint64_t InterleavedRowsMin(uint64_t length, bool wide) {
+  constexpr uint64_t kLengthMax = 1 << 16;  // What no kernel loops over for too long.
+  if (wide) return 1 << 15;
+  return length <= kLengthMax ? 32 : 512;
+}
 
 // Words that the elements take, for costs and word-wise kernels.
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor);

@@ -65,7 +65,7 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const bool quads = PerQuad(input.data_type()) == 4;
   const bool along_row = SumsAlongQuads(node, builder);
   // Otherwise, sharing a row reads it twice.
-  const uint64_t rows_min = builder.wide() ? InterleavedRowsMin(true) : 64;
+  const uint64_t rows_min = builder.wide() ? InterleavedRowsMin(view.axis, /*wide=*/true) : 64;
   const bool shares_row = along_row || (view.axis >= 128 && view.rows < rows_min);
   const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
   const FoursOfRows fours =

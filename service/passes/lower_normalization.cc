@@ -42,7 +42,7 @@ uint64_t GroupMax(std::span<const StridedDimension> reduced, uint64_t sharers) {
 // unless many of them are interleaved.
 bool SharesGroup(uint64_t length, uint64_t groups, uint64_t stride, bool wide) {
   constexpr uint64_t kLengthMin = 32;
-  return length >= kLengthMin && (stride == 1 || groups < InterleavedRowsMin(wide));
+  return length >= kLengthMin && (stride == 1 || groups < InterleavedRowsMin(length, wide));
 }
 
 // Scale and bias of rows that lie in one piece.

@@ -31,7 +31,7 @@ ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
 
 bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide) {
   constexpr uint64_t kLengthMin = 32;
-  return length >= kLengthMin && (stride == 1 || rows < InterleavedRowsMin(wide));
+  return length >= kLengthMin && (stride == 1 || rows < InterleavedRowsMin(length, wide));
 }
 
 void SetRows(LoweredCall& call, uint64_t rows, bool shares_row) {

@@ -91,6 +91,40 @@ TEST(LongAxes, ReductionsOfBytes_ReachTheEnd) {
   }
 }
 
+// Few rows that lie interleaved, of the length up to which llvmpipe has an invocation for each, and
+// of a longer one, of which a workgroup shares each; both are prime, or nearly.
+TEST(LongAxes, FewInterleavedRows_ReachTheEnd) {
+  constexpr uint32_t kRows = 36;
+  for (const uint32_t length : {65521u, 65536u, 65537u}) {
+    SCOPED_TRACE(length);
+    const auto rows_of = [&](OperandDataType type, long double value, long double last) {
+      Values values(size_t{kRows} * length, value);
+      std::fill(values.end() - kRows, values.end(), last);
+      return HostTensor::Create(type, {length, kRows}, values);
+    };
+    const auto expect_last = [&](const HostTensor& result, long double expected, double error) {
+      const Values values = result.Values();
+      for (uint32_t row = 0; row < kRows; ++row) {
+        ASSERT_NEAR(static_cast<double>(values[values.size() - 1 - row] / expected), 1, error);
+      }
+    };
+    const webidl::ReduceAttributes along{.axes = std::vector<uint32_t>{0}};
+    expect_last(RunOne(OperatorKind::kReduceMax, {rows_of(OperandDataType::kUint8, 1, 7)}, along),
+                7, 0);
+    expect_last(RunOne(OperatorKind::kReduceSum, {rows_of(kFloat, 0, 7)}, along), 7, 0);
+    expect_last(RunOne(OperatorKind::kReduceLogSumExp, {rows_of(kHalf, 0, 40)}, along), 40, 1e-3);
+    expect_last(RunOne(OperatorKind::kArgMax, {rows_of(kHalf, 0, 7)},
+                       webidl::ArgMinMaxAttributes{.axis = 0}),
+                length - 1, 0);
+    const long double whole = std::exp(12.0L) + length - 1;
+    for (const OperandDataType type : {kFloat, kHalf}) {
+      expect_last(RunOne(OperatorKind::kSoftmax, {rows_of(type, 0, 12)},
+                         webidl::SoftmaxAttributes{.axis = 0}),
+                  std::exp(12.0L) / whole, type == kHalf ? 1e-3 : 5e-5);
+    }
+  }
+}
+
 TEST(LongAxes, ReductionsOfTwoHalves_ReachTheEnd) {
   for (const uint32_t length : {400000u, 1000003u, 1200000u, 2000003u}) {
     SCOPED_TRACE(length);
