@@ -260,6 +260,8 @@ void AddMovement(Cases& cases) {
   cases.push_back(
       Transpose("transpose nhwc [1, 256, 256, 64] to nchw", {1, 256, 256, 64}, {0, 3, 1, 2}));
   cases.push_back(Transpose("transpose [4096, 2048] float16", {4096, 2048}, {1, 0}, kFloat16));
+  cases.push_back(Transpose("transpose [1, 64, 2, 2, 128, 128] by 014253", {1, 64, 2, 2, 128, 128},
+                            {0, 1, 4, 2, 5, 3}));
   cases.push_back({"concat 2 x 8 MiB, axis 1", [](GraphSketch& g) {
                      g.Output(Must(g->Concat(
                          {g.Input(kFloat32, {4096, 512}), g.Input(kFloat32, {4096, 512})}, 1)));
@@ -341,6 +343,13 @@ void AddReductions(Cases& cases) {
     options.axes = {{1}};
     return g->ReduceMax(x, options);
   }));
+  cases.push_back(OfOne("reduceMean nhwc [1, 112, 112, 64], pixels",
+                        [](auto& g, auto& x) {
+                          webnn::ReduceOptions options;
+                          options.axes = {{1, 2}};
+                          return g->ReduceMean(x, options);
+                        },
+                        {1, 112, 112, 64}));
   cases.push_back(OfOne("reduceMean 16 MiB, last axis", [](auto& g, auto& x) {
     webnn::ReduceOptions options;
     options.axes = {{1}};
@@ -373,6 +382,8 @@ void AddNormalizations(Cases& cases) {
       OfOne("softmax 16 MiB, axis 1", [](auto& g, auto& x) { return g->Softmax(x, 1); }));
   cases.push_back(
       OfOne("softmax 16 MiB, axis 0", [](auto& g, auto& x) { return g->Softmax(x, 0); }));
+  cases.push_back(OfOne("softmax [4096, 128], axis 0",
+                        [](auto& g, auto& x) { return g->Softmax(x, 0); }, {4096, 128}));
   cases.push_back({"layerNormalization 16 MiB, last axis", [](GraphSketch& g) {
                      webnn::LayerNormalizationOptions options;
                      options.axes = {{1}};
