@@ -126,11 +126,13 @@ inline constexpr uint32_t RowUnitsMin(bool wide, uint32_t cores_min) {
 // Invocations for each unit of work that a subgroup takes: many GPUs' subgroups have as many.
 inline constexpr uint64_t kSubgroupInvocations = 32;
 // Rows of `length` elements that lie interleaved, from which on an invocation takes each: of fewer,
-// a workgroup shares one. On llvmpipe that reads a line of the cache for each element.
-inline constexpr uint64_t InterleavedRowsMin(uint64_t length, bool wide) {
-  constexpr uint64_t kLengthMax = 1 << 16;  // What no kernel loops over for too long.
+// a workgroup shares one. On llvmpipe that reads a line of the cache for each element, and is left
+// to rows longer than `alone_max`.
+inline constexpr uint64_t kAloneMax = 1 << 16;  // What no kernel loops over for too long.
+inline constexpr uint64_t InterleavedRowsMin(uint64_t length, bool wide,
+                                             uint64_t alone_max = kAloneMax) {
   if (wide) return 1 << 15;
-  return length <= kLengthMax ? 32 : 512;
+  return length <= alone_max ? 32 : 512;
 }
 
 // Words that the elements take, for costs and word-wise kernels.

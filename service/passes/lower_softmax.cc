@@ -85,12 +85,9 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const auto type = static_cast<uint32_t>(input.data_type());
   AxisView view = ViewAlong(input.shape(), attributes.axis);
-  // An invocation adds up a row in its order, whose rounding errors grow with it: few rows that are
-  // longer are shared.
-  constexpr uint32_t kAloneMax = 1 << 13;
-  constexpr uint32_t kManyRows = 512;
-  const bool is_long = !builder.wide() && view.axis > kAloneMax && view.rows < kManyRows;
-  bool shares_row = is_long || SharesRow(view.axis, view.rows, view.inner, builder.wide());
+  // An invocation adds up a row in its order, and rounding errors grow with it.
+  constexpr uint64_t kSumMax = 1 << 13;
+  bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide(), kSumMax);
   TRY(CheckLoops(view, shares_row, /*passes=*/3, builder.device().narrow));
   const bool tiles = TakesRowTiles(view, builder.wide());
   if (tiles) shares_row = false;

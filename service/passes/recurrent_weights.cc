@@ -19,8 +19,6 @@ using webidl::OperandDescriptor;
 using webidl::OperatorKind;
 using webidl::Shape;
 
-constexpr uint32_t kGruGates = 3;
-constexpr uint32_t kLstmGates = 4;
 constexpr size_t kRecurrentWeightOperand = 2;  // Of all four operators.
 
 constexpr uint32_t kLanes = 16;  // kLanesOfPack of shaders/recurrent.glsl.
@@ -38,25 +36,20 @@ Result<OperandDescriptor> Packed(const RecurrentWeights& weights) {
       Shape{weights.directions, weights.hidden / kLanes, weights.hidden, weights.gates * kLanes});
 }
 
+bool IsRecurrent(OperatorKind kind) {
+  return kind == OperatorKind::kGru || kind == OperatorKind::kGruCell ||
+         kind == OperatorKind::kLstm || kind == OperatorKind::kLstmCell;
+}
+
 std::optional<RecurrentWeights> Find(const Graph& graph, const Node& node) {
-  uint32_t gates = 0;
-  switch (node.kind) {
-    case OperatorKind::kGru:
-    case OperatorKind::kGruCell:
-      gates = kGruGates;
-      break;
-    case OperatorKind::kLstm:
-    case OperatorKind::kLstmCell:
-      gates = kLstmGates;
-      break;
-    default:
-      return std::nullopt;
-  }
+  if (!IsRecurrent(node.kind)) return std::nullopt;
   // Cells have no dimension of directions.
   const ValueId value = node.operands[kRecurrentWeightOperand];
   const Shape& shape = graph.values[value].descriptor.shape();
   const uint32_t directions = shape.size() == 3 ? shape[0] : 1;
-  return RecurrentWeights{value, directions, gates, shape[shape.size() - 1]};
+  const uint32_t rows = shape[shape.size() - 2];
+  const uint32_t hidden = shape[shape.size() - 1];
+  return RecurrentWeights{value, directions, rows / hidden, hidden};
 }
 
 class Packer {

@@ -29,9 +29,10 @@ ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
                                static_cast<uint16_t>(ComputeClassOf(type)));
 }
 
-bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide) {
+bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide,
+               uint64_t alone_max) {
   constexpr uint64_t kLengthMin = 32;
-  return length >= kLengthMin && (stride == 1 || rows < InterleavedRowsMin(length, wide));
+  return length >= kLengthMin && (stride == 1 || rows < InterleavedRowsMin(length, wide, alone_max));
 }
 
 void SetRows(LoweredCall& call, uint64_t rows, bool shares_row) {

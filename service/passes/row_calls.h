@@ -19,7 +19,8 @@ shaders::ShaderId ShaderOfClass(shaders::ShaderId float_shader, webidl::OperandD
 // Whether a workgroup shares a row of `length` elements, `stride` apart. Neighbouring invocations
 // then read neighbouring elements of one row, else (one invocation a row) the same element of
 // neighbouring rows: better where rows are interleaved, unless there are too few of them.
-bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide);
+bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide,
+               uint64_t alone_max = kAloneMax);
 
 // Work counted in rows: workgroups or invocations.
 void SetRows(LoweredCall& call, uint64_t rows, bool shares_row);
