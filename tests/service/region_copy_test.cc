@@ -1,0 +1,213 @@
+// The host side of what rearranges elements: which kernel takes a region, and in which dimensions.
+#include "service/passes/region_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "service/passes/kernel_parameters.h"
+#include "service/passes/lowering.h"
+
+namespace webnnd::service {
+namespace {
+
+using webidl::OperandDataType;
+using webidl::Shape;
+
+TEST(MakeDivisor, DividendsBelow2To31_DivideExactly) {
+  auto divide = [](uint32_t n, const std::array<uint32_t, 3>& d) {
+    auto high = static_cast<uint32_t>(uint64_t{n} * d[1] >> 32);
+    return (high + n) >> d[2];
+  };
+  std::mt19937 random(3);
+  for (int i = 0; i < 200000; ++i) {
+    uint32_t divisor = (random() & 0x7fffffff) >> (random() % 31);
+    if (divisor == 0) divisor = 1;
+    auto made = MakeDivisor(divisor);
+    uint32_t dividend = random() & 0x7fffffff;
+    uint32_t multiple = dividend / divisor * divisor;
+    for (uint32_t n : {dividend, multiple, multiple - (multiple != 0 ? 1u : 0u), 0x7fffffffu}) {
+      ASSERT_EQ(divide(n, made), n / divisor) << n << " / " << divisor;
+    }
+  }
+}
+
+TEST(Coalesce, EvenNeighbours_BecomeOneLoop) {
+  auto dimensions = [](std::vector<std::vector<uint32_t>> strides, Shape shape) {
+    return Coalesce(MakeDimensions(shape, strides));
+  };
+  // Same shape; a scalar operand; a row along the last axis; a column; all
+  // ones.
+  EXPECT_EQ(dimensions({{12, 4, 1}, {12, 4, 1}}, {2, 3, 4}).size(), 1u);
+  EXPECT_EQ(dimensions({{12, 4, 1}, {0, 0, 0}}, {2, 3, 4}).size(), 1u);
+  EXPECT_EQ(dimensions({{12, 4, 1}, {0, 0, 1}}, {2, 3, 4}).size(), 2u);
+  EXPECT_EQ(dimensions({{12, 4, 1}, {3, 1, 0}}, {2, 3, 4}).size(), 2u);
+  EXPECT_EQ(dimensions({{1, 1, 1}}, {1, 1, 1}).size(), 1u);
+  EXPECT_EQ(dimensions({{}}, {}).size(), 1u);
+}
+
+TEST(Coalesce, UnevenNeighbours_StayApart) {
+  std::vector<StridedDimension> transposed = {{.size = 3, .strides = {1}},
+                                              {.size = 2, .strides = {3}}};
+  EXPECT_EQ(Coalesce(transposed), transposed);
+}
+
+TEST(BroadcastStrides, RepeatedDimensions_HaveStride0) {
+  EXPECT_EQ(BroadcastStrides(Shape{3, 1}, Shape{2, 3, 4}), (std::vector<uint32_t>{0, 1, 0}));
+  EXPECT_EQ(BroadcastStrides(Shape{}, Shape{2}), (std::vector<uint32_t>{0}));
+}
+
+// Lowers one region copy between tensors of the given counts.
+LoweringBuilder LowerCopy(Graph& graph, OperandDataType type, uint32_t source, uint32_t result,
+                          RegionCopy copy) {
+  for (uint32_t count : {source, result}) {
+    Shape shape = {count};
+    auto descriptor = webidl::OperandDescriptor::Create(type, std::span<const uint32_t>(shape));
+    graph.values.push_back({Value::Kind::kResult, *descriptor, 0});
+  }
+  copy.source = 0;
+  copy.result = 1;
+  LoweringBuilder builder(graph);
+  AddRegionCopy(std::move(copy), builder);
+  return builder;
+}
+
+TEST(RegionCopy, NothingMoves_IsAnAlias) {
+  Graph graph;
+  LoweringBuilder builder = LowerCopy(
+      graph, OperandDataType::kInt8, 12, 12,
+      {.dimensions = {
+           {.size = 3, .strides = {4}}, {.size = 1, .strides = {7}}, {.size = 4, .strides = {1}}}});
+  EXPECT_TRUE(builder.calls().empty());
+  EXPECT_EQ(builder.aliases().size(), 1u);
+}
+
+// Two rows of four bytes, from every third word on.
+RegionCopy RowsOfBytes(uint32_t source_offset, uint32_t result_offset) {
+  return {.dimensions = {{.size = 2, .strides = {12}}, {.size = 4, .strides = {1}}},
+          .source_offset = source_offset,
+          .result_offset = result_offset};
+}
+
+TEST(RegionCopy, AlignedBytes_MoveAsWords) {
+  Graph graph;
+  LoweringBuilder builder =
+      LowerCopy(graph, OperandDataType::kInt8, 24, 24, RowsOfBytes(4, /*result_offset=*/4));
+  ASSERT_EQ(builder.calls().size(), 1u);
+  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyWords);
+  EXPECT_EQ(builder.calls()[0].invocations, 2u);
+}
+
+TEST(RegionCopy, UnalignedBytes_MoveOneByOne) {
+  Graph graph;
+  LoweringBuilder builder =
+      LowerCopy(graph, OperandDataType::kInt8, 24, 24, RowsOfBytes(3, /*result_offset=*/4));
+  ASSERT_EQ(builder.calls().size(), 1u);
+  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyNarrow);
+}
+
+TEST(RegionCopy, WholeResults_AreWrittenByQuads) {
+  for (uint32_t source_offset : {3u, 4u}) {
+    Graph graph;
+    LoweringBuilder builder = LowerCopy(graph, OperandDataType::kInt8, 24, 8,
+                                        RowsOfBytes(source_offset, /*result_offset=*/0));
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyQuads);
+    EXPECT_EQ(builder.calls()[0].invocations, 1u);
+  }
+}
+
+TEST(RegionCopy, ContiguousInAnotherDimension_MovesByBlocks) {
+  for (uint32_t rows : {8u, 6u}) {
+    Graph graph;
+    LoweringBuilder builder =
+        LowerCopy(graph, OperandDataType::kFloat32, 12 * rows, 12 * rows,
+                  {.dimensions = {{.size = 12, .strides = {1}}, {.size = rows, .strides = {12}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader,
+              rows == 8 ? shaders::ShaderId::kTranspose : shaders::ShaderId::kCopyQuads);
+    EXPECT_EQ(builder.calls()[0].invocations, rows == 8 ? 6u : 18u);
+  }
+}
+
+TEST(RegionCopy, HalvesOfWords_MoveByBlocksOfEight) {
+  for (uint32_t rows : {16u, 12u}) {
+    Graph graph;
+    LoweringBuilder builder =
+        LowerCopy(graph, OperandDataType::kFloat16, 24 * rows, 24 * rows,
+                  {.dimensions = {{.size = 24, .strides = {1}}, {.size = rows, .strides = {24}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader,
+              rows == 16 ? shaders::ShaderId::kTranspose : shaders::ShaderId::kCopyQuads);
+    EXPECT_EQ(builder.calls()[0].invocations, rows == 16 ? 6u : 36u);
+  }
+}
+
+// Of shuffles of pixels, of which an element's place takes long to find.
+TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
+  const auto shader = [](OperandDataType type, uint32_t images, uint32_t columns, uint32_t by,
+                         bool wide) {
+    Graph graph;
+    graph.device.wide = wide;
+    const uint32_t count = images * columns * by;
+    LoweringBuilder builder = LowerCopy(graph, type, count, count,
+                                        {.dimensions = {{.size = images, .strides = {columns * by}},
+                                                        {.size = columns, .strides = {1}},
+                                                        {.size = by, .strides = {columns}}}});
+    EXPECT_EQ(builder.calls().size(), 1u);
+    return builder.calls()[0].shader;
+  };
+  using shaders::ShaderId;
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  constexpr auto kHalf = OperandDataType::kFloat16;
+  EXPECT_EQ(shader(kFloat, 16, 32, 2, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kFloat, 16, 8192, 2, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kHalf, 16, 32, 3, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kFloat, 16, 32, 63, false), ShaderId::kCopyRows);
+  // Where the innermost dimension is a row by itself. On GPUs; too few or too short rows; ones that
+  // are too long for a loop, or no whole words.
+  EXPECT_EQ(shader(kFloat, 16, 32, 65, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 16, 32, 2, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 15, 32, 2, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 2, 31, 2, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 16, 8193, 2, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 17, 33, 3, false), ShaderId::kCopyQuads);
+}
+
+struct ManyInSquares {
+  OperandDataType type;
+  uint32_t rows, columns;  // Of the source.
+  bool streams_words;      // Whether the processor does.
+  uint32_t is_streamed;
+};
+
+// What caches keep goes through them, and so do words, but where processors gain by it: not if the
+// result's rows lie further apart than the source's.
+TEST(RegionCopy, ManyInSquares_AreStreamed) {
+  constexpr auto kHalf = OperandDataType::kFloat16;
+  constexpr auto kWord = OperandDataType::kFloat32;
+  for (const ManyInSquares& test :
+       {ManyInSquares{kHalf, 1024, 4096, false, 1}, ManyInSquares{kHalf, 992, 4096, false, 0},
+        ManyInSquares{kHalf, 4096, 1024, true, 1}, ManyInSquares{kWord, 1024, 4096, false, 0},
+        ManyInSquares{kWord, 1024, 2048, true, 1}, ManyInSquares{kWord, 1024, 2032, true, 0},
+        ManyInSquares{kWord, 2048, 2048, true, 1}, ManyInSquares{kWord, 2048, 1024, true, 0}}) {
+    Graph graph;
+    graph.device.streamed_stores.transposed_words = test.streams_words;
+    const uint32_t count = test.rows * test.columns;
+    LoweringBuilder builder =
+        LowerCopy(graph, test.type, count, count,
+                  {.dimensions = {{.size = test.columns, .strides = {1}},
+                                  {.size = test.rows, .strides = {test.columns}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kTranspose);
+    EXPECT_EQ(builder.calls()[0].specialization.at(3), test.is_streamed)
+        << test.rows << " " << test.columns;
+  }
+}
+
+}  // namespace
+}  // namespace webnnd::service
