@@ -42,12 +42,17 @@ TEST(BenchmarkOptions, AValueMayLookLikeACommand) {
   auto options = Parse({"operators", "--filter", "operators"});
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->filter, "operators");
+  options = Parse({"shapes", "--filter", "softmax"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->command, Command::kShapes);
+  EXPECT_EQ(options->filter, "softmax");
 }
 
 TEST(BenchmarkOptions, CpuTime_IsForOperatorsInProcess) {
   auto options = Parse({"operators", "--in-process", "--cpu-time"});
   ASSERT_TRUE(options.ok());
   EXPECT_TRUE(options->cpu_time);
+  EXPECT_TRUE(Parse({"shapes", "--in-process", "--cpu-time"})->cpu_time);
   EXPECT_THAT(MessageOf({"operators", "--cpu-time"}), HasSubstr("with --in-process"));
   EXPECT_THAT(MessageOf({"mobilenet", "--in-process", "--cpu-time"}), HasSubstr("for operators"));
 }

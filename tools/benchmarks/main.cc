@@ -22,6 +22,8 @@ Status Run(const Options& options) {
       return {};
     case Command::kOperators:
       return RunOperators(options);
+    case Command::kShapes:
+      return RunShapes(options);
     case Command::kMobileNet:
       return RunMobileNet(options);
     case Command::kBuild:

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/benchmarks/gpu.h"
@@ -12,6 +13,7 @@
 #include "tools/benchmarks/machine.h"
 #include "tools/benchmarks/measured_service.h"
 #include "tools/benchmarks/operator_cases.h"
+#include "tools/benchmarks/shape_cases.h"
 #include "tools/benchmarks/statistics.h"
 
 namespace webnnd::benchmarks {
@@ -126,13 +128,12 @@ std::string Share(const std::vector<double>& samples) {
   return fmt::format("{:.3f} ({:.3f}-{:.3f})", summary.median, summary.low, summary.high);
 }
 
-void PrintRow(const std::string& name, const GraphRunner& runner, const Samples& samples) {
+std::string Row(const std::string& name, const GraphRunner& runner, const Samples& samples) {
   Summary ms = Summarize(samples.milliseconds);
-  std::printf("| %s | %u | %.3f | %.3f | %.3f | %.2f %s | %s | %s | %zu |\n", name.c_str(),
-              runner.kernel_count(), ms.median, ms.low, ms.high, Summarize(samples.rate).median,
-              runner.counts_multiply_adds() ? "G/s" : "GB/s", Share(samples.of_machine).c_str(),
-              Share(samples.of_copy).c_str(), ms.samples);
-  std::fflush(stdout);
+  return fmt::format("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} {} | {} | {} | {} |\n", name,
+                     runner.kernel_count(), ms.median, ms.low, ms.high,
+                     Summarize(samples.rate).median, runner.counts_multiply_adds() ? "G/s" : "GB/s",
+                     Share(samples.of_machine), Share(samples.of_copy), ms.samples);
 }
 
 void AddRows(const std::string& name, const GraphRunner& runner, const Samples& samples,
@@ -144,10 +145,9 @@ void AddRows(const std::string& name, const GraphRunner& runner, const Samples& 
   report.Add(name + ", kernels", "count", {static_cast<double>(runner.kernel_count())});
 }
 
-}  // namespace
-
-Status RunOperators(const Options& options) {
-  std::vector<OperatorCase> cases = OperatorCases();
+// Measures `cases` and calls `print`(name, runner, samples) with each.
+template <typename Print>
+Status RunCases(std::vector<OperatorCase> cases, const Options& options, Print print) {
   std::erase_if(cases, [&](const OperatorCase& operator_case) {
     return operator_case.name.find(options.filter) == std::string::npos;
   });
@@ -169,11 +169,32 @@ Status RunOperators(const Options& options) {
   for (const OperatorCase& operator_case : cases) {
     GraphRunner runner(ml, context, operator_case.draw);
     Samples samples = Measure(runner, yardstick, options.rounds);
-    PrintRow(operator_case.name, runner, samples);
+    print(operator_case.name, runner, samples);
     AddRows(operator_case.name, runner, samples, report);
   }
   INVALID_IF(!options.json.empty() && !report.WriteJson(options.json),
              "the file ({}) cannot be written", options.json);
+  return {};
+}
+
+}  // namespace
+
+Status RunOperators(const Options& options) {
+  return RunCases(OperatorCases(), options,
+                  [](const std::string& name, const GraphRunner& runner, const Samples& samples) {
+                    std::printf("%s", Row(name, runner, samples).c_str());
+                    std::fflush(stdout);
+                  });
+}
+
+Status RunShapes(const Options& options) {
+  std::vector<std::pair<double, std::string>> rows;
+  TRY(RunCases(ShapeCases(), options,
+               [&](const std::string& name, const GraphRunner& runner, const Samples& samples) {
+                 rows.emplace_back(Summarize(samples.of_copy).median, Row(name, runner, samples));
+               }));
+  std::ranges::sort(rows);
+  for (const auto& [share, row] : rows) std::printf("%s", row.c_str());
   return {};
 }
 

@@ -7,8 +7,11 @@
 
 namespace webnnd::benchmarks {
 
-// Prints the table, in Markdown, as it comes. Validation error when the filter matches nothing.
+// Prints the table of operator_cases.h, in Markdown, as it comes. Validation error when the filter
+// matches nothing.
 Status RunOperators(const Options& options);
+// The same of shape_cases.h, in the order of their shares of the copy, the smallest first.
+Status RunShapes(const Options& options);
 
 }  // namespace webnnd::benchmarks
 

@@ -11,6 +11,7 @@ namespace {
 
 std::optional<Command> FindCommand(std::string_view word) {
   if (word == "operators") return Command::kOperators;
+  if (word == "shapes") return Command::kShapes;
   if (word == "mobilenet") return Command::kMobileNet;
   if (word == "build") return Command::kBuild;
   if (word == "decode") return Command::kDecode;
@@ -85,10 +86,12 @@ Result<Options> ParseOptions(std::span<const char* const> words) {
                  (options.command == Command::kDispatch || options.command == Command::kDecode),
              "the option (--in-process) is not for dispatch and decode, which are measured both "
              "ways");
-  INVALID_IF(!options.filter.empty() && options.command != Command::kOperators,
-             "the option (--filter) is for operators alone");
-  INVALID_IF(options.cpu_time && (options.command != Command::kOperators || !options.in_process),
-             "the option (--cpu-time) is for operators with --in-process");
+  const bool has_cases =
+      options.command == Command::kOperators || options.command == Command::kShapes;
+  INVALID_IF(!options.filter.empty() && !has_cases,
+             "the option (--filter) is for operators and shapes alone");
+  INVALID_IF(options.cpu_time && !(has_cases && options.in_process),
+             "the option (--cpu-time) is for operators and shapes with --in-process");
   return options;
 }
 
@@ -97,6 +100,9 @@ const char* Usage() {
          "  (none)     dispatch, start-up and memory\n"
          "  operators  each operator against the machine [--filter NAME] [--in-process]\n"
          "             [--cpu-time]: in processor time, for machines that others use too\n"
+         "  shapes     operators in shapes that models have, the one furthest from the copy "
+         "first;\n"
+         "             options as for operators\n"
          "  mobilenet  MobileNetV2, random weights, 224x224 [--in-process]\n"
          "  build      what a build takes, and does to dispatches meanwhile [--in-process]\n"
          "  decode     language models: the ladder from decomposed operators to all that there\n"

@@ -13,6 +13,7 @@ namespace webnnd::benchmarks {
 enum class Command {
   kDispatch,  // Without a word: dispatch, start-up and memory.
   kOperators,
+  kShapes,
   kMobileNet,
   kBuild,
   kDecode,
@@ -28,11 +29,11 @@ inline constexpr const char* kDecodeModels[] = {"tiny", "smollm", "qwen2"};
 struct Options {
   Command command = Command::kDispatch;
   std::string json;                 // The file to write the figures to; empty: none.
-  std::string filter;               // Only operators whose names contain it; empty: all.
+  std::string filter;               // Only cases whose names contain it; empty: all.
   int rounds = kRoundsDefault;      // kDecode: kDecodeRoundsDefault.
   std::vector<std::string> models;  // Of kDecode: some of kDecodeModels.
   bool in_process = false;  // Without daemon and sandbox; not for kDispatch, which does both.
-  bool cpu_time = false;    // Count processor time; for kOperators in process.
+  bool cpu_time = false;    // Count processor time; for kOperators and kShapes in process.
 };
 
 inline constexpr int kRoundsMax = 10'000;
