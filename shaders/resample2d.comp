@@ -1,7 +1,6 @@
 // Resampling along two dimensions: slot 1 -> slot 2, of float32, float16, int8 or uint8.
 //
-// Coordinates are fractions of integers, so that no rounding picks a wrong neighbour: element o
-// lies at ((2 o + 1) in - out) / (2 out) in the input. Interpolated integers round to the nearest.
+// Interpolated integers round to the nearest.
 //
 // Parameters: 0 elements of the result; 1 rank of its dimensions; 2, 3 strides of the two
 // dimensions in the input; uvec4 1, 2 {twice the size in the result, as divisor; size in the input}
@@ -14,7 +13,7 @@
 // (2), where quads always lie the same way between those of the input.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "tensor.glsl"
+#include "resample.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kLinear = 0u;
@@ -38,49 +37,8 @@ WRITE_SLOT(2)
 const uint kAxes = 1u;
 const uint kDimensions = 3u;
 
-// The whole part of a fraction whose denominator is twice the size in the result, and the rest of its
-// numerator. The former fits 31 bits.
-struct Fraction {
-  uint whole;
-  uint rest;
-};
-
-// ((2 o + 1) in + addend) / (2 out); the numerator is not negative.
-Fraction FractionAt(uint axis, uint o, int addend) {
-  uvec4 parameters = P4(kAxes + axis);
-  if (kWide != 0u) {
-    uint64_t numerator = (2ul * uint64_t(o) + 1ul) * uint64_t(parameters.w) +
-                         uint64_t(int64_t(addend));
-    uint64_t whole = numerator / uint64_t(parameters.x);
-    return Fraction(uint(whole), uint(numerator - whole * uint64_t(parameters.x)));
-  }
-  uint numerator = (2u * o + 1u) * parameters.w + uint(addend);
-  uint whole = Divide(numerator, parameters.xyz);
-  return Fraction(whole, numerator - whole * parameters.x);
-}
-
-// ceil(x - 1) for the positive x = (2 o + 1) in / (2 out): ties go to the lower neighbour.
-Fraction Nearest(uint axis, uint o) { return FractionAt(axis, o, -1); }
-
-// One more than the place between two elements, so that it is not negative.
-Fraction Between(uint axis, uint o) {
-  return FractionAt(axis, o, int(P4(kAxes + axis).x / 2u));
-}
-
-struct Neighbours {
-  uint low;
-  uint high;
-  float share;  // Of the higher one.
-};
-
-Neighbours NeighboursOf(uint axis, Fraction between) {
-  uvec4 parameters = P4(kAxes + axis);
-  uint last = parameters.w - 1u;
-  uint high = min(between.whole, last);
-  uint low = min(max(between.whole, 1u) - 1u, last);
-  float share = float(between.rest) / float(parameters.x);
-  return Neighbours(low, high, low == high ? 0.0 : share);
-}
+Fraction Nearest(uint axis, uint o) { return NearestAt(P4(kAxes + axis), o, kWide != 0u); }
+Fraction Between(uint axis, uint o) { return BetweenAt(P4(kAxes + axis), o, kWide != 0u); }
 
 float LoadFloat(uint i) {
   uvec2 raw = LOAD_RAW(1, kType, i);
@@ -93,12 +51,6 @@ uvec2 EncodeFloat(float value) {
   return Encode(value, kType);
 }
 
-// Nothing of `high` comes in with a share of 0, not even an infinity.
-float Mix(float low, float high, float share) {
-  float mixed = low * (1.0 - share) + high * share;
-  return share == 0.0 ? low : mixed;
-}
-
 // Where the elements of a quad of the result lie.
 struct Place {
   QuadOffsets quad;
@@ -106,7 +58,7 @@ struct Place {
 };
 
 Neighbours AlongFirst(uint o) {
-  if (kLinear != 0u) return NeighboursOf(0u, Between(0u, o));
+  if (kLinear != 0u) return NeighboursOf(P4(kAxes), Between(0u, o));
   uint nearest = Nearest(0u, o).whole;
   return Neighbours(nearest, nearest, 0.0);
 }
@@ -129,7 +81,7 @@ uvec2 ComputeElement(Place place, uint e, uint k) {
   if (kLinear == 0u) {
     return LOAD_RAW(1, kType, low + Nearest(1u, at.z).whole * second_stride);
   }
-  Neighbours second = NeighboursOf(1u, Between(1u, at.z));
+  Neighbours second = NeighboursOf(P4(kAxes + 1u), Between(1u, at.z));
   uint high = at.x + first.high * first_stride;
   uint left = second.low * second_stride;
   uint right = second.high * second_stride;
@@ -229,7 +181,7 @@ void ComputeQuad(uint quad, uint low, uint high, float share, uint first) {
     if (kLinear == 0u) {
       result[k] = Pick(window, at.whole - column, k);
     } else {
-      Neighbours columns = NeighboursOf(1u, at);
+      Neighbours columns = NeighboursOf(axis, at);
       float left = uintBitsToFloat(Pick(window, columns.low - column, k));
       float right = uintBitsToFloat(Pick(window, columns.high - column, k + 1u));
       result[k] = floatBitsToUint(Mix(left, right, columns.share));

@@ -1,18 +1,86 @@
 #include "service/passes/lower_resample.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "base/checked_math.h"
+#include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
 
+namespace {
+
+using webidl::OperandDataType;
 using webidl::OperandDescriptor;
+using webidl::Resample2dAttributes;
 using webidl::Shape;
 
+// Appends {twice the size in the result, as divisor; size in the input} of an axis.
+void AppendAxis(uint32_t from, uint32_t to, std::vector<uint32_t>& parameters) {
+  AppendDivisor(2 * to, parameters, from);
+}
+
+// Whether fractions along an axis take 64 bits: the greatest numerator, less than 2 * to * from +
+// to, must be below 2^31 for Divide of tensor.glsl.
+bool TakesWideFractions(uint32_t from, uint32_t to) {
+  return uint64_t{to} * from > (uint64_t{1} << 29);
+}
+
+// llvmpipe's kernel for float32 (shaders/resample_rows.comp), if the second axis lies behind the
+// first and rows have a column for each lane.
+std::optional<LoweredCall> MakeRowsCall(const Node& node, std::span<const uint32_t> axes,
+                                        LoweringBuilder& builder) {
+  constexpr uint32_t kRowsOfUnit = 32;  // As in the shader.
+  constexpr uint32_t kVectorsMax = 4;
+  constexpr uint32_t kLanesMax = 16;
+  constexpr uint32_t kCostPerTurn = 4;
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  if (builder.wide() || result.data_type() != OperandDataType::kFloat32 || axes[1] != axes[0] + 1) {
+    return std::nullopt;
+  }
+  const AxisView from = ViewAlong(input.shape(), axes[1]);
+  const AxisView to = ViewAlong(result.shape(), axes[1]);
+  const uint32_t from_rows = input.shape()[axes[0]];
+  const uint32_t to_rows = result.shape()[axes[0]];
+  const uint32_t columns = to.axis * to.inner;
+  if (columns < kLanesMax || TakesWideFractions(from.axis, to.axis) ||
+      TakesWideFractions(from_rows, to_rows)) {
+    return std::nullopt;
+  }
+  const bool is_linear =
+      std::get<Resample2dAttributes>(node.attributes).mode == webidl::InterpolationMode::kLinear;
+  const uint32_t vectors = std::min(DivideRoundingUp(columns, kLanesMax), kVectorsMax);
+  const uint32_t blocks = DivideRoundingUp(columns, vectors * kLanesMax);
+  const uint32_t parts = DivideRoundingUp(to_rows, kRowsOfUnit);
+  const uint64_t units = uint64_t{to.rows} / to.inner / to_rows * parts * blocks;
+  LoweredCall call;
+  call.shader = shaders::ShaderId::kResampleRows;
+  call.specialization = {is_linear, vectors, to.inner % kLanesMax == 0,
+                         is_linear && from_rows <= to_rows};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(units), columns, to_rows, from_rows};
+  AppendDivisor(blocks, call.parameters, from.axis * from.inner);
+  AppendDivisor(parts, call.parameters);
+  AppendDivisor(to.inner, call.parameters);
+  AppendAxis(from_rows, to_rows, call.parameters);
+  AppendAxis(from.axis, to.axis, call.parameters);
+  call.workgroups = units;
+  // A unit loops over rows of the input and of the result, with short vectors several times.
+  const uint64_t turns = uint64_t{kLanesMax} * (2 * std::min(to_rows, kRowsOfUnit) + 2);
+  call.cost =
+      std::max<uint64_t>(input.byte_length() + result.byte_length(), units * kCostPerTurn * turns);
+  call.cost_per_turn = kCostPerTurn;
+  return call;
+}
+
+}  // namespace
+
 Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
-  const auto& attributes = std::get<webidl::Resample2dAttributes>(node.attributes);
+  const auto& attributes = std::get<Resample2dAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   std::vector<uint32_t> axes = attributes.axes.value_or(std::vector<uint32_t>{2, 3});
@@ -36,13 +104,10 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
                      static_cast<uint32_t>(dimensions.size()), strides[axes[0]], strides[axes[1]]};
   bool wide = false;
   for (uint32_t axis : axes) {
-    uint32_t from = input.shape()[axis];
-    uint32_t to = result.shape()[axis];
-    // The greatest numerator, less than 2 * to * from + to, must be below 2^31
-    // for Divide of tensor.glsl.
-    wide = wide || uint64_t{to} * from > (uint64_t{1} << 29);
-    for (uint32_t word : MakeDivisor(2 * to)) call.parameters.push_back(word);
-    call.parameters.push_back(from);
+    const uint32_t from = input.shape()[axis];
+    const uint32_t to = result.shape()[axis];
+    wide = wide || TakesWideFractions(from, to);
+    AppendAxis(from, to, call.parameters);
   }
   const uint32_t per_quad = PerQuad(result.data_type());
   const StridedDimension& innermost = dimensions.back();
@@ -50,7 +115,7 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
   const uint32_t second_result = result.shape()[axes[1]];
   const bool doubles = uint64_t{second_size} * 2 == second_result;
   const bool halves = second_size == uint64_t{second_result} * 2;
-  const bool stretches_quads = !wide && result.data_type() == webidl::OperandDataType::kFloat32 &&
+  const bool stretches_quads = !wide && result.data_type() == OperandDataType::kFloat32 &&
                                innermost.strides[2] == 1 && strides[axes[1]] == 1 &&
                                second_size % 4 == 0 && innermost.size % 4 == 0 &&
                                (second_size <= innermost.size || halves);
@@ -60,6 +125,13 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
   const uint64_t rows = result.element_count() / innermost.size;
   const bool by_rows = stretches_quads && innermost.size >= row_min &&
                        innermost.size <= kInvocationIterationsMax && rows >= kRowsMin;
+  // Where columns double or halve, workgroups take whole rows without looking for places.
+  if (!(by_rows && (doubles || halves))) {
+    if (std::optional<LoweredCall> rows_call = MakeRowsCall(node, axes, builder)) {
+      builder.AddCall(*std::move(rows_call));
+      return {};
+    }
+  }
   call.specialization = {static_cast<uint32_t>(input.data_type()),
                          attributes.mode == webidl::InterpolationMode::kLinear,
                          RankConstant(dimensions),

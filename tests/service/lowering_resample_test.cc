@@ -162,6 +162,23 @@ TEST(LowerResample2d, ManyRowsOfDoubledAndHalvedColumns_MatchReference) {
   }
 }
 
+// As many columns as lanes and more, with channels behind them and without, and more rows than a
+// unit of llvmpipe's kernel has, growing and shrinking.
+TEST(LowerResample2d, RowsOfManyColumns_MatchReference) {
+  const List first = {1, 2};
+  const List last = {2, 3};
+  for (auto mode : {InterpolationMode::kNearestNeighbor, InterpolationMode::kLinear}) {
+    for (const List& sizes : {List{71, 37}, List{33, 90}, List{20, 16}, List{7, 71}}) {
+      const Resample2dAttributes images{.mode = mode, .sizes = sizes, .axes = last};
+      ExpectResamples(images, RandomTensor(kFloat, {2, 2, 33, 41}, sizes[0]));
+      ExpectResamples(images, RandomTensor(kFloat, {1, 3, 8, 9}, sizes[1]));
+      const Resample2dAttributes channels{.mode = mode, .sizes = sizes, .axes = first};
+      ExpectResamples(channels, RandomTensor(kFloat, {2, 35, 9, 3}, sizes[0]));
+      ExpectResamples(channels, RandomTensor(kFloat, {1, 12, 41, 32}, sizes[1]));
+    }
+  }
+}
+
 TEST(LowerResample2d, InfiniteRows_StayOutOfTheirNeighbours) {
   constexpr uint32_t kRows = 70;
   constexpr uint32_t kColumns = 160;
@@ -171,7 +188,7 @@ TEST(LowerResample2d, InfiniteRows_StayOutOfTheirNeighbours) {
     std::fill_n(values.begin() + row * kColumns, kColumns, infinity);
   }
   const HostTensor input = HostTensor::Create(kFloat, {1, 1, kRows, kColumns}, values);
-  for (uint32_t columns : {kColumns / 2, kColumns * 2}) {
+  for (uint32_t columns : {kColumns / 2, kColumns * 2, kColumns * 3}) {
     const Resample2dAttributes attributes{.mode = InterpolationMode::kLinear,
                                           .sizes = List{kRows, columns}};
     const Values results = RunOne(OperatorKind::kResample2d, {input}, attributes).Values();
