@@ -10,7 +10,9 @@
 // four of rows, the greatest elements and what exp(x - max) is multiplied by. On GPUs workgroups take tiles
 // of interleaved rows (interleaved_tiles.glsl), whose parts along the axis another call combines to such
 // factors, and 7 says who takes a row that lies in one piece and fits into registers: 1 a workgroup, 2 a
-// subgroup where those are large enough. On llvmpipe those of float32 go by words.
+// subgroup where those are large enough. On llvmpipe they go by words, those of float16 where they fit
+// into registers: 8 says how many times kLanesMax words such a row has at most, 9 whether it is of float16 and
+// odd length, so that every other begins within a word.
 //
 // Parameters besides: in uvec4 2 {parts of kSharesOfRow of a row, as divisor}; in uvec4 3 {fours behind
 // the axis, as divisor}.
@@ -29,6 +31,9 @@ layout(constant_id = 5) const uint kPart = 0u;
 layout(constant_id = 6) const uint kApart = 1u;
 #if TENSOR_READS == READS_STORAGE
 layout(constant_id = 7) const uint kInRegisters = 0u;
+#else
+layout(constant_id = 8) const uint kRowVectors = 0u;
+layout(constant_id = 9) const uint kOddHalves = 0u;
 #endif
 const uint kFoursMax = 4u;
 
@@ -331,9 +336,7 @@ void ComputeTile(uint index) {
 #endif
 
 #if TENSOR_READS == READS_TEXELS
-bool CanGoByWords() {
-  return kByWorkgroup != 0u && kType == kFloat32 && P(4) == 1u && IsWorkgroupOneSubgroup();
-}
+bool CanGoByWords() { return kByWorkgroup != 0u && P(4) == 1u && IsWorkgroupOneSubgroup(); }
 
 float LoadWord1(uint from, uint k) { return uintBitsToFloat(LOAD_WORD(1, from + PlaceInStretch(k))); }
 
@@ -386,11 +389,121 @@ void ComputeRowByWords(uint row) {
   STRETCHES_LOOP(2, base, base, size, SHARE)
 #undef SHARE
 }
+
+const uint kLanesMax = 16u;
+const uint kHalfVectorsMax = 32u;  // With vectors of four.
+// Vectors of a row in registers, and how many of them it has whole at least.
+uint VectorsOfRow() { return kRowVectors * kLanesMax / kSubgroupSize; }
+uint WholeVectorsOfRow() { return (kRowVectors - 1u) * kLanesMax / kSubgroupSize; }
+
+// Processors with short vectors have fewer registers for them.
+bool IsRowInRegisters() {
+  return kType == kFloat32 && kRowVectors > 0u && VectorsOfRow() <= kSubgroupSize;
+}
+
+void ComputeRowInRegisters(uint row) {
+  const uint size = P(1);
+  const uint base = UNIFORM(row * size);
+  float x[kLanesMax];
+  float greatest = -3.402823466e+38;
+  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+    x[k] = -INFINITY;
+    if (k < WholeVectorsOfRow()) {
+      x[k] = LoadWord1(base, k);
+    } else if (PlaceInStretch(k) < size) {
+      x[k] = LoadWord1(base, k);
+    }
+    greatest = x[k] > greatest ? x[k] : greatest;
+  }
+  greatest = FoldMax(greatest);
+  float sum = 0.0;
+  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+    x[k] = ExpOfNegative(x[k] - greatest);
+    sum += x[k];
+  }
+  const float scale = 1.0 / FoldSum(sum);
+  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+    const uint share = floatBitsToUint(x[k] * scale);
+    if (k < WholeVectorsOfRow()) {
+      STORE_WORD(2, base + PlaceInStretch(k), share);
+    } else if (PlaceInStretch(k) < size) {
+      STORE_WORD(2, base + PlaceInStretch(k), share);
+    }
+  }
+}
+
+// A row of float16. If it begins within a word, the row before it has been written.
+void ComputeHalvesInRegisters(uint row, bool begins_within) {
+  const uint size = P(1);
+  const uint words = (size + 1u) >> 1;
+  const uint base = UNIFORM(row * size >> 1);
+  const uint first = begins_within ? 1u : 0u;  // Of the halves of its words.
+  float x[2u * kHalfVectorsMax];
+  float greatest = -3.402823466e+38;
+  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+    uint word = 0u;
+    if (k < WholeVectorsOfRow()) {
+      word = LOAD_WORD(1, base + PlaceInStretch(k));
+    } else if (PlaceInStretch(k) < words) {
+      word = LOAD_WORD(1, base + PlaceInStretch(k));
+    }
+    [[unroll]] for (uint h = 0u; h < 2u; ++h) {
+      const uint half_number = 2u * PlaceInStretch(k) + h;
+      const bool is_own = (k > 0u || half_number >= first) &&
+                          (k < WholeVectorsOfRow() || half_number < first + size);
+      const float own = HalfToFloat(word >> (16u * h));
+      x[2u * k + h] = is_own ? own : -INFINITY;
+      greatest = x[2u * k + h] > greatest ? x[2u * k + h] : greatest;
+    }
+  }
+  greatest = FoldMax(greatest);
+  float sums[2] = float[2](0.0, 0.0);
+  [[unroll]] for (uint k = 0u; k < 2u * VectorsOfRow(); ++k) {
+    x[k] = ExpOfNegative(x[k] - greatest);
+    sums[k & 1u] += x[k];
+  }
+  const float scale = 1.0 / FoldSum(sums[0] + sums[1]);
+  const uint before = begins_within ? RELOAD_WORD(2, base) & 0xffffu : 0u;
+  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+    uint word = FloatToHalf(x[2u * k] * scale) | FloatToHalf(x[2u * k + 1u] * scale) << 16;
+    if (k == 0u && begins_within) {
+      word = gl_SubgroupInvocationID == 0u ? (word & 0xffff0000u) | before : word;
+    }
+    if (k < WholeVectorsOfRow()) {
+      STORE_WORD(2, base + PlaceInStretch(k), word);
+    } else if (PlaceInStretch(k) < words) {
+      STORE_WORD(2, base + PlaceInStretch(k), word);
+    }
+  }
+}
+
+// What is left of the last word, where there is an odd number of odd rows, belongs to nobody.
+void ComputeRowsOfHalves() {
+  if (kOddHalves == 0u) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeHalvesInRegisters(row, false);
+    return;
+  }
+  WORKGROUP_STRIDE_LOOP(pair, (P(0) + 1u) >> 1) {
+    ComputeHalvesInRegisters(2u * pair, false);
+    // Drivers that run both sides of a branch skip loops.
+    for (uint row = 2u * pair + 1u; row < min(2u * pair + 2u, P(0)); ++row) {
+      ComputeHalvesInRegisters(row, true);
+    }
+  }
+}
 #endif
 
 void main() {
 #if TENSOR_READS == READS_TEXELS
-  if (CanGoByWords()) {
+  if (CanGoByWords() && IsRowInRegisters()) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowInRegisters(row);
+    return;
+  }
+  if (CanGoByWords() && kType == kFloat16 && kRowVectors > 0u) {
+    ComputeRowsOfHalves();
+    return;
+  }
+  if (CanGoByWords() && kType == kFloat32) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByWords(row);
     return;
   }

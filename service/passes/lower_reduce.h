@@ -18,6 +18,8 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder);
 // Whether running sums go along rows that are taken by quads.
 bool SumsAlongQuads(const Node& node, const LoweringBuilder& builder);
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder);
+// Whether softmax of float16 takes neighbours together.
+bool SoftmaxTakesHalvesTogether(const Node& node, const LoweringBuilder& builder);
 
 }  // namespace webnnd::service
 

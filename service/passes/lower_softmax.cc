@@ -37,6 +37,17 @@ RowInRegisters ChooseRowInRegisters(const AxisView& view, bool wide) {
              : RowInRegisters::kOfWorkgroup;
 }
 
+// How many times kLanesMax of softmax.comp the words of a row are at most, where a subgroup of
+// llvmpipe's keeps it in registers, or 0.
+uint32_t CountRowVectors(const AxisView& view, OperandDataType type, bool wide) {
+  constexpr uint32_t kLengthMax = 256;
+  constexpr uint32_t kLanesMax = 16;
+  const bool of_halves = type == OperandDataType::kFloat16;
+  const uint32_t length_min = of_halves ? 17 : 10;  // Half of a vector.
+  if (wide || view.inner != 1 || view.axis < length_min || view.axis > kLengthMax) return 0;
+  return DivideRoundingUp(view.axis, of_halves ? 2 * kLanesMax : kLanesMax);
+}
+
 // Whether softmax goes over its elements a second time as they lie, rather than row by row: where
 // rows are interleaved, and what an invocation's neighbours have of them is no longer in caches.
 bool GoesOverElements(const AxisView& view, bool by_four) {
@@ -80,6 +91,13 @@ Status AddSoftmaxFactors(LoweredCall call, const AxisView& view, ValueId factors
 
 }  // namespace
 
+bool SoftmaxTakesHalvesTogether(const Node& node, const LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const AxisView view =
+      ViewAlong(input.shape(), std::get<webidl::SoftmaxAttributes>(node.attributes).axis);
+  return view.inner > 1 || CountRowVectors(view, input.data_type(), builder.wide()) > 0;
+}
+
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::SoftmaxAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -87,7 +105,9 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   // An invocation adds up a row in its order, and rounding errors grow with it.
   constexpr uint64_t kSumMax = 1 << 13;
-  bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide(), kSumMax);
+  const uint32_t row_vectors = CountRowVectors(view, input.data_type(), builder.wide());
+  bool shares_row =
+      row_vectors > 0 || SharesRow(view.axis, view.rows, view.inner, builder.wide(), kSumMax);
   TRY(CheckLoops(view, shares_row, /*passes=*/3, builder.device().narrow));
   const bool tiles = TakesRowTiles(view, builder.wide());
   if (tiles) shares_row = false;
@@ -108,6 +128,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   if (in_registers == RowInRegisters::kOfSubgroup) {
     SetRows(call, DivideRoundingUp(view.rows, 4u), shares_row);
   }
+  const bool has_odd_halves = input.data_type() == OperandDataType::kFloat16 && view.axis % 2 != 0;
   auto specialize = [&](SoftmaxPart part) {
     call.specialization = {type,
                            shares_row,
@@ -115,7 +136,9 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
                            fours.count,
                            static_cast<uint32_t>(part),
                            fours.apart,
-                           static_cast<uint32_t>(in_registers)};
+                           static_cast<uint32_t>(in_registers),
+                           row_vectors,
+                           has_odd_halves};
   };
   specialize(SoftmaxPart::kWhole);
   if (tiles && view.axis <= kStretchInRegisters) {

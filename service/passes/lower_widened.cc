@@ -21,11 +21,15 @@ bool HasOneOf(const Node& node) {
 
 // Elements from which on it pays for an operator, or never.
 constexpr uint64_t kNever = UINT64_MAX;
-uint64_t ElementsMin(const Node& node) {
+uint64_t ElementsMin(const Node& node, const LoweringBuilder& builder) {
   // An element takes 0.2 to 1 ns more, and casts some microseconds.
   constexpr uint64_t kMany = 1 << 16;
   constexpr uint64_t kSome = 1 << 12;
-  if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return kSome;  // 5 ns more.
+  // 5 ns more.
+  if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return kSome;
+  if (const auto* softmax = std::get_if<webidl::SoftmaxAttributes>(&node.attributes)) {
+    return builder.descriptor(node.operands[0]).shape()[softmax->axis] % 4 == 0 ? 4 * kMany : kSome;
+  }
   const bool goes_one_by_one =
       HasOneOf<webidl::ArgMinMaxAttributes, webidl::Pool2dAttributes, webidl::ReduceAttributes,
                webidl::Resample2dAttributes>(node);
@@ -35,6 +39,7 @@ uint64_t ElementsMin(const Node& node) {
 // Whether its kernel for float16 takes neighbours together, too.
 bool TakesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
   if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return SumsAlongQuads(node, builder);
+  if (HasOneOf<webidl::SoftmaxAttributes>(node)) return SoftmaxTakesHalvesTogether(node, builder);
   const auto* reduce = std::get_if<webidl::ReduceAttributes>(&node.attributes);
   if (reduce == nullptr) return false;
   const uint32_t rank = builder.descriptor(node.operands[0]).rank();
@@ -53,7 +58,7 @@ Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
 }  // namespace
 
 bool IsWidened(const Node& node, const LoweringBuilder& builder) {
-  const uint64_t elements_min = ElementsMin(node);
+  const uint64_t elements_min = ElementsMin(node, builder);
   return elements_min != kNever && IsWorthWidening(node, elements_min, builder) &&
          !TakesNeighboursTogether(node, builder);
 }

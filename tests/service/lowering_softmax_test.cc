@@ -63,10 +63,33 @@ TEST(LowerSoftmax, FourAtOnce_MatchesReference) {
   }
 }
 
-// Vectors of rows, several at a time or not, and what is left, which no quads need be.
+// Rows that fit into registers, which begin within words where they are of halves and odd, longer
+// ones by vectors, several at a time or not, and what is left, which no quads need be.
 TEST(LowerSoftmax, RowsOfAnyLength_MatchReference) {
-  for (uint32_t length : {32u, 33u, 127u, 128u, 145u, 301u}) {
-    ExpectSoftmax(RandomTensor(kFloat, {5, length}, length), 1);
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {9u, 10u, 16u, 17u, 31u, 32u, 33u, 65u, 77u, 127u, 128u, 145u, 197u,
+                            255u, 256u, 257u, 301u}) {
+      ExpectSoftmax(RandomTensor(type, {5, length}, length), 1);
+    }
+    ExpectSoftmax(RandomTensor(type, {1, 77}, 53), 1);
+    ExpectSoftmax(RandomTensor(type, {400, 21}, 54), 1);
+  }
+}
+
+TEST(LowerSoftmax, NanInARowOfHalves_StaysThere) {
+  for (uint32_t length : {77u, 78u}) {
+    constexpr uint32_t kRows = 5;
+    Values values(kRows * length, 1);
+    for (uint32_t row : {1u, 2u}) values[row * length + length - 1] = kNan;
+    values[4 * length] = -kInfinity;
+    const HostTensor input = HostTensor::Create(kHalf, {kRows, length}, values);
+    const Values shares =
+        RunOne(OperatorKind::kSoftmax, {input}, webidl::SoftmaxAttributes{.axis = 1}).Values();
+    for (uint32_t e = 0; e < shares.size(); ++e) {
+      const uint32_t row = e / length;
+      EXPECT_EQ(std::isnan(shares[e]), row == 1 || row == 2) << "element " << e;
+      if (row == 4) EXPECT_EQ(shares[e] == 0, e == 4 * length) << "element " << e;
+    }
   }
 }
 
@@ -114,7 +137,7 @@ HostTensor Interleave(const Values& values, uint32_t inner) {
 }
 
 TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
-  for (uint32_t size : {8u, 64u, 300u}) {
+  for (uint32_t size : {8u, 20u, 64u, 130u, 300u}) {
     for (uint32_t inner : {1u, 4u}) {
       Values values(size, -kInfinity);
       values[1] = 3e38L;
@@ -130,7 +153,7 @@ TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
 }
 
 TEST(LowerSoftmax, NoScoreLessThanInfinity_GivesNan) {
-  for (uint32_t size : {8u, 64u, 300u}) {
+  for (uint32_t size : {8u, 20u, 64u, 130u, 300u}) {
     for (uint32_t inner : {1u, 4u}) {
       for (bool masked : {false, true}) {
         Values values(size, masked ? -kInfinity : 1);
