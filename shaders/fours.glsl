@@ -41,40 +41,44 @@ uvec2 PackHalves(vec4 x) {
 
 // A turn of a row is as many fours as a workgroup has invocations, all inside. LoadTurn<slot>(type, i) loads four
 // elements of the turn in which this invocation has the i-th four, and STORE_TURN stores as many in the same
-// places: of float32 on llvmpipe, where a workgroup is one subgroup, not four neighbours, but one of each of the
-// four vectors that the turn is. Vectors are loaded and stored as they lie, and fours are shuffled on the way.
+// places: on llvmpipe, where a workgroup is one subgroup, not four neighbours, but a word of each of the
+// four vectors that the turn is, or of two where words are halves. Vectors are loaded and stored as they lie, and fours are shuffled on the way.
 #if TENSOR_READS == READS_TEXELS
 #include "subgroup.glsl"
-bool AreTurnsByWords(uint type) { return type == kFloat32 && IsWorkgroupOneSubgroup(); }
-#define FIRST_WORD_OF_TURN(i) UNIFORM(4u * ((i) - gl_SubgroupInvocationID))
-#define LOAD_TURN_BY_WORDS(slot, i)                                    \
-  const uint from = FIRST_WORD_OF_TURN(i);                             \
-  vec4 x;                                                              \
-  [[unroll]] for (uint k = 0u; k < 4u; ++k) {                          \
-    x[k] = uintBitsToFloat(LOAD_WORD(slot, from + PlaceInStretch(k))); \
+bool AreTurnsByWords(uint type) { return IsWorkgroupOneSubgroup(); }
+uint WordsOfFour(uint type) { return type == kFloat16 ? 2u : 4u; }
+#define FIRST_WORD_OF_TURN(type, i) UNIFORM(WordsOfFour(type) * ((i) - gl_SubgroupInvocationID))
+#define LOAD_TURN_BY_WORDS(slot, type, i)                              \
+  const uint from = FIRST_WORD_OF_TURN(type, i);                       \
+  uint words[4];                                                       \
+  [[unroll]] for (uint k = 0u; k < WordsOfFour(type); ++k) {           \
+    words[k] = LOAD_WORD(slot, from + PlaceInStretch(k));              \
   }                                                                    \
-  return x;
-#define STORE_TURN_BY_WORDS(slot, i, x)                                   \
-  const uint to_ = FIRST_WORD_OF_TURN(i);                                 \
-  [[unroll]] for (uint k_ = 0u; k_ < 4u; ++k_) {                          \
-    STORE_WORD(slot, to_ + PlaceInStretch(k_), floatBitsToUint((x)[k_])); \
+  if (type == kFloat16) return vec4(unpackHalf2x16(words[0]), unpackHalf2x16(words[1])); \
+  return uintBitsToFloat(uvec4(words[0], words[1], words[2], words[3]));
+#define STORE_TURN_BY_WORDS(slot, type, i, x)                             \
+  const uint to_ = FIRST_WORD_OF_TURN(type, i);                           \
+  const uvec4 words_ =                                                    \
+      (type) == kFloat16 ? uvec4(PackHalves(x), 0u, 0u) : floatBitsToUint(x); \
+  [[unroll]] for (uint k_ = 0u; k_ < WordsOfFour(type); ++k_) {           \
+    STORE_WORD(slot, to_ + PlaceInStretch(k_), words_[k_]);               \
   }
 #else
 bool AreTurnsByWords(uint type) { return false; }
-#define LOAD_TURN_BY_WORDS(slot, i)
-#define STORE_TURN_BY_WORDS(slot, i, x)
+#define LOAD_TURN_BY_WORDS(slot, type, i)
+#define STORE_TURN_BY_WORDS(slot, type, i, x)
 #endif
 #define DECLARE_LOAD_TURN(slot)                                            \
   vec4 LoadTurn##slot(uint type, uint i) {                                 \
     if (AreTurnsByWords(type)) {                                           \
-      LOAD_TURN_BY_WORDS(slot, i)                                          \
+      LOAD_TURN_BY_WORDS(slot, type, i)                                    \
     }                                                                      \
     return LoadFours##slot(type, i);                                       \
   }
 #define STORE_TURN(slot, type, i, x)                                       \
   {                                                                        \
     if (AreTurnsByWords(type)) {                                           \
-      STORE_TURN_BY_WORDS(slot, i, x)                                      \
+      STORE_TURN_BY_WORDS(slot, type, i, x)                                \
     } else {                                                               \
       STORE_FOURS(slot, type, i, x)                                        \
     }                                                                      \

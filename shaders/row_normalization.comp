@@ -1,10 +1,12 @@
 // (x - mean) / sqrt(variance + epsilon) * scale + bias for each row of slot 1, which is one piece:
-// slot 1 -> slot 4. Slots 2 and 3 are scale and bias. A workgroup shares a row.
+// slot 1 -> slot 4. Slots 2 and 3 are scale and bias. A workgroup shares a row. On llvmpipe it has short ones in
+// registers.
 //
 // Parameters: 0 rows; 1 fours of elements in a row; 2 epsilon (float); 3 whether a row may be summed
-// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them. Specialisation
+// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them; 7 words of a row that is in registers. Specialisation
 // constants: 1 data type, 2 whether there is a scale, 3 whether there is a bias, 4 whether scale and
-// bias have an element for each of a row, not one for the row.
+// bias have an element for each of a row, not one for the row, 5 how many times kLanesMax words rows in registers
+// have at most (held_rows.glsl), or 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fours.glsl"
@@ -74,6 +76,73 @@ void AddFour(inout Moments moments, uint i, float shift) {
 // less it would show in those near the mean.
 const float kOutlier = 4.0;
 
+// What the elements of a row are multiplied by, and what is added then where that is one for the row.
+vec2 FactorAndBias(uint row, float variance) {
+  vec2 result = vec2(1.0 / sqrt(variance + uintBitsToFloat(P(2))), 0.0);
+  if (kAffineAlongRow == 0u) {
+    const uvec3 elements_of_affine = P4(1).xyz;
+    const uint own = row - Divide(row, elements_of_affine) * elements_of_affine.x;
+    if (kHasScale != 0u) result.x *= LOAD(2, kType, own);
+    if (kHasBias != 0u) result.y = LOAD(3, kType, own);
+  }
+  return result;
+}
+
+#if TENSOR_READS == READS_TEXELS
+layout(constant_id = 5) const uint kRowVectors = 0u;
+#include "held_rows.glsl"
+
+const uint kPerWord = kType == kFloat16 ? 2u : 1u;
+
+vec2 ElementsOf(uint word) {
+  return kType == kFloat16 ? unpackHalf2x16(word) : vec2(uintBitsToFloat(word), 0.0);
+}
+
+uint WordOf(vec2 x) {
+  return kType == kFloat16 ? FloatToHalf(x.x) | FloatToHalf(x.y) << 16 : floatBitsToUint(x.x);
+}
+
+// Elements of the vectors that invocations hold of a row; nothing beyond its words.
+float SumHeld(vec2 x[kVectorsMax]) {
+  vec2 sum = vec2(0.0);
+  FOR_VECTORS_OF_ROW(k) sum += x[k];
+  return FoldSum(sum.x + sum.y) / float(P(7) * kPerWord);
+}
+
+void ComputeHeldRow(uint row) {
+  const uint words = P(7);
+  const uint base = UNIFORM(row * words);
+  vec2 x[kVectorsMax];
+  FOR_VECTORS_OF_ROW(k) {
+    x[k] = vec2(0.0);
+    IN_ROW(k, words, x[k] = ElementsOf(LOAD_WORD(1, base + PlaceInStretch(k))))
+  }
+  const float mean = SumHeld(x);
+  vec2 squares[kVectorsMax];
+  FOR_VECTORS_OF_ROW(k) {
+    vec2 distance = vec2(0.0);
+    IN_ROW(k, words, distance = x[k] - mean)
+    if (kPerWord == 1u) distance.y = 0.0;
+    x[k] = distance;
+    squares[k] = distance * distance;
+  }
+  // What rounding took from the mean.
+  const float rest = SumHeld(x);
+  const float variance = max(SumHeld(squares) - rest * rest, 0.0);
+  const vec2 affine = FactorAndBias(row, variance);
+  FOR_VECTORS_OF_ROW(k) {
+    vec2 y = (x[k] - rest) * affine.x + affine.y;
+    if (kAffineAlongRow != 0u && kHasScale != 0u) {
+      IN_ROW(k, words, y *= ElementsOf(LOAD_WORD(2, PlaceInStretch(k))))
+    }
+    if (kAffineAlongRow != 0u && kHasBias != 0u) {
+      IN_ROW(k, words, y += ElementsOf(LOAD_WORD(3, PlaceInStretch(k))))
+    }
+    IN_ROW(k, words, STORE_WORD(4, base + PlaceInStretch(k), WordOf(y)))
+  }
+}
+#endif
+
 void ComputeRow(uint row) {
   uint count = P(1);
   uint base = row * count;
@@ -108,19 +177,12 @@ void ComputeRow(uint row) {
   precise float added = center - shift;
   precise float rest = (shift - (center - added)) + (mean - added);
 
-  float factor = 1.0 / sqrt(variance + uintBitsToFloat(P(2)));
-  float row_bias = 0.0;
-  if (kAffineAlongRow == 0u) {
-    uvec3 elements_of_affine = P4(1).xyz;
-    uint own = row - Divide(row, elements_of_affine) * elements_of_affine.x;
-    if (kHasScale != 0u) factor *= LOAD(2, kType, own);
-    if (kHasBias != 0u) row_bias = LOAD(3, kType, own);
-  }
+  const vec2 affine = FactorAndBias(row, variance);
   // What LOAD_OF(slot) loads of the row; of scale and bias, of as much of them.
 #define NORMALIZED(x, LOAD_OF, i)                                                                   \
-  vec4 x = (LOAD_OF##1(kType, base + (i)) - center - rest) * factor;                                \
+  vec4 x = (LOAD_OF##1(kType, base + (i)) - center - rest) * affine.x;                              \
   if (kAffineAlongRow == 0u) {                                                                      \
-    x += row_bias;                                                                                  \
+    x += affine.y;                                                                                  \
   } else {                                                                                          \
     if (kHasScale != 0u) x *= LOAD_OF##2(kType, i);                                                 \
     if (kHasBias != 0u) x += LOAD_OF##3(kType, i);                                                  \
@@ -144,5 +206,11 @@ void ComputeRow(uint row) {
 }
 
 void main() {
+#if TENSOR_READS == READS_TEXELS
+  if (kRowVectors > 0u) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeHeldRow(row);
+    return;
+  }
+#endif
   WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRow(row);
 }

@@ -390,11 +390,7 @@ void ComputeRowByWords(uint row) {
 #undef SHARE
 }
 
-const uint kLanesMax = 16u;
-const uint kHalfVectorsMax = 32u;  // With vectors of four.
-// Vectors of a row in registers, and how many of them it has whole at least.
-uint VectorsOfRow() { return kRowVectors * kLanesMax / kSubgroupSize; }
-uint WholeVectorsOfRow() { return (kRowVectors - 1u) * kLanesMax / kSubgroupSize; }
+#include "held_rows.glsl"
 
 // Processors with short vectors have fewer registers for them.
 bool IsRowInRegisters() {
@@ -404,31 +400,22 @@ bool IsRowInRegisters() {
 void ComputeRowInRegisters(uint row) {
   const uint size = P(1);
   const uint base = UNIFORM(row * size);
-  float x[kLanesMax];
+  float x[kRowVectorsMax];
   float greatest = -3.402823466e+38;
-  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+  FOR_VECTORS_OF_ROW(k) {
     x[k] = -INFINITY;
-    if (k < WholeVectorsOfRow()) {
-      x[k] = LoadWord1(base, k);
-    } else if (PlaceInStretch(k) < size) {
-      x[k] = LoadWord1(base, k);
-    }
+    IN_ROW(k, size, x[k] = LoadWord1(base, k))
     greatest = x[k] > greatest ? x[k] : greatest;
   }
   greatest = FoldMax(greatest);
   float sum = 0.0;
-  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+  FOR_VECTORS_OF_ROW(k) {
     x[k] = ExpOfNegative(x[k] - greatest);
     sum += x[k];
   }
   const float scale = 1.0 / FoldSum(sum);
-  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
-    const uint share = floatBitsToUint(x[k] * scale);
-    if (k < WholeVectorsOfRow()) {
-      STORE_WORD(2, base + PlaceInStretch(k), share);
-    } else if (PlaceInStretch(k) < size) {
-      STORE_WORD(2, base + PlaceInStretch(k), share);
-    }
+  FOR_VECTORS_OF_ROW(k) {
+    IN_ROW(k, size, STORE_WORD(2, base + PlaceInStretch(k), floatBitsToUint(x[k] * scale)))
   }
 }
 
@@ -438,15 +425,11 @@ void ComputeHalvesInRegisters(uint row, bool begins_within) {
   const uint words = (size + 1u) >> 1;
   const uint base = UNIFORM(row * size >> 1);
   const uint first = begins_within ? 1u : 0u;  // Of the halves of its words.
-  float x[2u * kHalfVectorsMax];
+  float x[kVectorsMax];  // Of half as many vectors of words.
   float greatest = -3.402823466e+38;
-  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+  FOR_VECTORS_OF_ROW(k) {
     uint word = 0u;
-    if (k < WholeVectorsOfRow()) {
-      word = LOAD_WORD(1, base + PlaceInStretch(k));
-    } else if (PlaceInStretch(k) < words) {
-      word = LOAD_WORD(1, base + PlaceInStretch(k));
-    }
+    IN_ROW(k, words, word = LOAD_WORD(1, base + PlaceInStretch(k)))
     [[unroll]] for (uint h = 0u; h < 2u; ++h) {
       const uint half_number = 2u * PlaceInStretch(k) + h;
       const bool is_own = (k > 0u || half_number >= first) &&
@@ -464,16 +447,12 @@ void ComputeHalvesInRegisters(uint row, bool begins_within) {
   }
   const float scale = 1.0 / FoldSum(sums[0] + sums[1]);
   const uint before = begins_within ? RELOAD_WORD(2, base) & 0xffffu : 0u;
-  [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k) {
+  FOR_VECTORS_OF_ROW(k) {
     uint word = FloatToHalf(x[2u * k] * scale) | FloatToHalf(x[2u * k + 1u] * scale) << 16;
     if (k == 0u && begins_within) {
       word = gl_SubgroupInvocationID == 0u ? (word & 0xffff0000u) | before : word;
     }
-    if (k < WholeVectorsOfRow()) {
-      STORE_WORD(2, base + PlaceInStretch(k), word);
-    } else if (PlaceInStretch(k) < words) {
-      STORE_WORD(2, base + PlaceInStretch(k), word);
-    }
+    IN_ROW(k, words, STORE_WORD(2, base + PlaceInStretch(k), word))
   }
 }
 

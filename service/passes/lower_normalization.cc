@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/row_calls.h"
 
 namespace webnnd::service {
 namespace {
@@ -85,8 +86,7 @@ Status AddHeldCalls(LoweredCall call, const HeldRows& held, LoweringBuilder& bui
   const uint32_t parts = DivideRoundingUp(call.parameters[1], held.fours_of_part);
   const LoweredBuffer input = call.buffers[0];
   call.shader = ShaderId::kHeldNormalization;
-  call.specialization.push_back(static_cast<uint32_t>(held.way));
-  call.parameters.push_back(0);
+  call.specialization.back() = static_cast<uint32_t>(held.way);
   AppendDivisor(parts, call.parameters, held.fours_of_part);
   call.buffers.push_back(input);
   // A workgroup has several subgroups.
@@ -124,24 +124,26 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   // By fours, of which an iteration takes four (kFoursAtOnce of shaders/fours.glsl); in two passes,
   // and in three where the first one began far from the mean.
   const uint64_t walked_max = kInvocationIterationsMax * LocalSizeMin(builder.device().narrow) * 16;
-  if (reduced.size() != 1 || reduced[0].strides[0] != 1 || length % 4 != 0 || length < 32 ||
-      length > walked_max / 2) {
-    return false;
-  }
+  if (reduced.size() != 1 || reduced[0].strides[0] != 1) return false;
+  const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
+  const uint32_t per_word = PerQuad(input.data_type()) / 4;
+  const uint32_t row_vectors =
+      length % per_word == 0 ? CountRowVectors({rows, length, 1}, input.data_type(), builder.wide())
+                             : 0;
+  if (row_vectors == 0 && (length % 4 != 0 || length < 32 || length > walked_max / 2)) return false;
   const bool has_scale = affine.scale != kNoValue;
   const bool has_bias = affine.bias != kNoValue;
   LoweredCall call;
   call.shader = ShaderId::kRowNormalization;
   call.specialization = {static_cast<uint32_t>(input.data_type()), has_scale, has_bias,
-                         row_affine.along_row};
+                         row_affine.along_row, row_vectors};
   // The module declares all slots, so something must be bound there.
   call.buffers = {{node.operands[0], false},
                   {has_scale ? affine.scale : node.operands[0], false},
                   {has_bias ? affine.bias : node.operands[0], false},
                   {node.results[0], true}};
-  const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
   call.parameters = {rows, length / 4, FloatBits(epsilon), length <= walked_max / 3};
-  for (uint32_t word : MakeDivisor(row_affine.elements)) call.parameters.push_back(word);
+  AppendDivisor(row_affine.elements, call.parameters, length / per_word);
   call.workgroups = rows;
   call.cost = 2 * input.element_count();
   const auto held = builder.wide() ? HeldRows::Choose(rows, length / 4) : std::nullopt;

@@ -37,17 +37,6 @@ RowInRegisters ChooseRowInRegisters(const AxisView& view, bool wide) {
              : RowInRegisters::kOfWorkgroup;
 }
 
-// How many times kLanesMax of softmax.comp the words of a row are at most, where a subgroup of
-// llvmpipe's keeps it in registers, or 0.
-uint32_t CountRowVectors(const AxisView& view, OperandDataType type, bool wide) {
-  constexpr uint32_t kLengthMax = 256;
-  constexpr uint32_t kLanesMax = 16;
-  const bool of_halves = type == OperandDataType::kFloat16;
-  const uint32_t length_min = of_halves ? 17 : 10;  // Half of a vector.
-  if (wide || view.inner != 1 || view.axis < length_min || view.axis > kLengthMax) return 0;
-  return DivideRoundingUp(view.axis, of_halves ? 2 * kLanesMax : kLanesMax);
-}
-
 // Whether softmax goes over its elements a second time as they lie, rather than row by row: where
 // rows are interleaved, and what an invocation's neighbours have of them is no longer in caches.
 bool GoesOverElements(const AxisView& view, bool by_four) {

@@ -43,6 +43,15 @@ bool TakesFoursOfRows(const AxisView& view) {
   return view.inner % 4 == 0 && view.axis <= kInvocationIterationsMax;
 }
 
+uint32_t CountRowVectors(const AxisView& view, webidl::OperandDataType type, bool wide) {
+  constexpr uint32_t kLengthMax = 256;
+  constexpr uint32_t kLanesMax = 16;
+  const bool of_halves = type == webidl::OperandDataType::kFloat16;
+  const uint32_t length_min = of_halves ? 17 : 10;
+  if (wide || view.inner != 1 || view.axis < length_min || view.axis > kLengthMax) return 0;
+  return DivideRoundingUp(view.axis, of_halves ? 2 * kLanesMax : kLanesMax);
+}
+
 bool LiesInFours(const AxisView& view) {
   return view.inner == 1 && view.axis % 4 == 0 && view.axis / 4 <= kInvocationIterationsMax;
 }

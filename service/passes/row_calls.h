@@ -29,6 +29,11 @@ void SetRows(LoweredCall& call, uint64_t rows, bool shares_row);
 // twice, for every fourth.
 bool TakesFoursOfRows(const AxisView& view);
 
+// How many times kLanesMax of shaders/held_rows.glsl the words of a row in one piece are at most,
+// if llvmpipe's subgroups have it in registers, else 0. Rows that fill less than half a vector wait
+// for what others do for nothing.
+uint32_t CountRowVectors(const AxisView& view, webidl::OperandDataType type, bool wide);
+
 // Whether rows are quads, in a loop that turns for every four or, shared, for less.
 bool LiesInFours(const AxisView& view);
 

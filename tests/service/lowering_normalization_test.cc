@@ -122,10 +122,11 @@ TEST(LowerLayerNormalization, EveryChoiceOfAxes_MatchesReference) {
 }
 
 TEST(LowerLayerNormalization, RowsInOnePiece_MatchReference) {
-  // Rows by fours, which a workgroup normalizes in one kernel, and rows that are not.
+  // Short rows, which are held in registers; rows by fours, which a workgroup normalizes in one
+  // kernel; and rows that are neither.
   Sample sample(3);
   for (OperandDataType type : {kFloat, kHalf}) {
-    for (uint32_t length : {28u, 32u, 68u, 69u, 128u, 516u}) {
+    for (uint32_t length : {9u, 10u, 18u, 28u, 32u, 68u, 69u, 128u, 197u, 255u, 256u, 257u, 516u}) {
       HostTensor input = RandomTensor(type, {5, length}, length);
       for (bool has_scale : {false, true}) {
         for (bool has_bias : {!has_scale, has_scale}) {
@@ -186,9 +187,22 @@ TEST(LowerLayerNormalization, LongRowsFarFromZero_KeepTheirVariance) {
   ExpectLayerNormalization(RandomTensor(kFloat, {600, 40, 2}, 8), {{1}}, true, true);
 }
 
+TEST(LowerLayerNormalization, ShortRowsFarFromZero_KeepTheirVariance) {
+  for (uint32_t length : {40u, 196u, 256u}) {
+    const HostTensor input = RandomTensor(kFloat, {3, length}, length, 1000, 1001);
+    const Values got = RunOne(OperatorKind::kLayerNormalization, {input, {}, {}},
+                              webidl::LayerNormalizationAttributes{.axes = {{1}}})
+                           .Values();
+    const Values want = Normalize(input, {1}, {1}, {}, {}, 1e-5L);
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(want[i]), 1e-5) << length;
+    }
+  }
+}
+
 // Elements that lie far from an outlier are as exact as without it, wherever it is in the row.
 TEST(LowerLayerNormalization, RowsWithAnOutlier_KeepTheOthers) {
-  for (uint32_t length : {32u, 36u, 512u, 1028u, 6000u}) {
+  for (uint32_t length : {32u, 36u, 197u, 512u, 1028u, 6000u}) {
     for (uint32_t place : {0u, 1u, length / 2, length - 1}) {
       for (double spread : {0.0, 1.0}) {
         Values values =

@@ -1,0 +1,27 @@
+// Rows that a subgroup of llvmpipe's has in registers whole, where it is a workgroup: invocations have a word
+// of each of its vectors, neighbours beside each other. Before it is included, kRowVectors says how many times
+// kLanesMax words a row has at most; where there are fewer lanes, a row has more vectors.
+#ifndef WEBNND_SHADERS_HELD_ROWS_GLSL_
+#define WEBNND_SHADERS_HELD_ROWS_GLSL_
+
+#include "subgroup.glsl"
+
+const uint kLanesMax = 16u;  // As in service/passes/row_calls.cc.
+const uint kRowVectorsMax = 16u;
+const uint kVectorsMax = kRowVectorsMax * kLanesMax / 4u;  // Of four lanes.
+
+uint VectorsOfRow() { return kRowVectors * kLanesMax / kSubgroupSize; }
+// Those that every such row fills.
+uint WholeVectorsOfRow() { return (kRowVectors - 1u) * kLanesMax / kSubgroupSize; }
+
+#define FOR_VECTORS_OF_ROW(k) [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k)
+
+// STATEMENT for vector k, but only for those of its words that a row of so many has.
+#define IN_ROW(k, words, STATEMENT)            \
+  if ((k) < WholeVectorsOfRow()) {             \
+    STATEMENT;                                 \
+  } else if (PlaceInStretch(k) < (words)) {    \
+    STATEMENT;                                 \
+  }
+
+#endif  // WEBNND_SHADERS_HELD_ROWS_GLSL_
