@@ -104,9 +104,10 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     const uint turns_of_row_ = TurnsOf(length_);                                                          \
     const uint turns_ = (count) / length_ * turns_of_row_;                                                \
     const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, turns_);                                    \
-    for (uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, turns_); i_ < end_; ++i_) {                         \
-      const uint row_ = i_ / turns_of_row_;                                                               \
-      const uint in_row_ = FirstWordOfTurn(i_ - row_ * turns_of_row_);                                    \
+    uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, turns_);                                                 \
+    uint row_ = i_ / turns_of_row_;                                                                       \
+    uint in_row_ = FirstWordOfTurn(i_ - row_ * turns_of_row_);                                            \
+    for (; i_ < end_; ++i_) {                                                                             \
       const uint base_ = UNIFORM(row_ * length_ + in_row_);                                               \
       const Turn turn_ = PREPARE_TURN(base_);                                                             \
       [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
@@ -116,6 +117,10 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
         const uvec2 raw_ = COMPUTE_ELEMENT(state_, word_, 0u);                                            \
         if (in_row_ + PlaceInStretch(k_) < length_) STORE_WORD(slot, word_, raw_.x);                      \
       }                                                                                                   \
+      in_row_ += FirstWordOfTurn(1u);                                                                     \
+      const bool is_next_ = in_row_ >= length_;                                                           \
+      row_ += is_next_ ? 1u : 0u;                                                                         \
+      in_row_ = is_next_ ? 0u : in_row_;                                                                  \
     }                                                                                                     \
   }
 
