@@ -38,6 +38,7 @@
 #include "base/drivers_llvm/half_roundings.h"
 #include "base/drivers_llvm/half_widenings.h"
 #include "base/drivers_llvm/invariant_loads.h"
+#include "base/drivers_llvm/lane_divisions.h"
 #include "base/drivers_llvm/lane_extremes.h"
 #include "base/drivers_llvm/lane_fetches.h"
 #include "base/drivers_llvm/lane_loads.h"
@@ -197,6 +198,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
         stored, stores.streamed(), loaded, loads.asked());
     webnnd::InvariantLoads(llvm, module).Mark();
     webnnd::LaneExtremes(llvm, module).Join();
+    webnnd::LaneDivisions(llvm, module).Replace();
     if (webnnd::HasHalfConversions()) webnnd::HalfRoundings(llvm, module).Replace();
   }
   void* error = run(module, passes, machine, options);

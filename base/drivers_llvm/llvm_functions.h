@@ -31,6 +31,7 @@ enum LlvmOpcode : int {
   kFMul = 13,
   kUDiv = 14,
   kSDiv = 15,
+  kFDiv = 16,
   kURem = 17,
   kSRem = 18,
   kShl = 20,
@@ -46,6 +47,10 @@ enum LlvmOpcode : int {
   kTrunc = 30,
   kZExt = 31,
   kSExt = 32,
+  kFPToUI = 33,
+  kFPToSI = 34,
+  kUIToFP = 35,
+  kSIToFP = 36,
   kBitCast = 41,
   kICmp = 42,
   kFCmp = 43,
@@ -272,6 +277,9 @@ constexpr int kOrderedLess = 4;
   MEMBER(half_type, LLVMHalfTypeInContext, LLVMTypeRef(LLVMContextRef))                            \
   MEMBER(build_float_truncation, LLVMBuildFPTrunc,                                                 \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(double_type, LLVMDoubleTypeInContext, LLVMTypeRef(LLVMContextRef))                        \
+  MEMBER(build_cast, LLVMBuildCast,                                                                \
+         LLVMValueRef(LLVMBuilderRef, int opcode, LLVMValueRef, LLVMTypeRef, const char* name))    \
   MEMBER(build_float_extension, LLVMBuildFPExt,                                                    \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
   MEMBER(consume_error, LLVMConsumeError, void(void* error))
