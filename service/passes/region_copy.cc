@@ -344,6 +344,48 @@ void FillRowsCall(const RegionCopy& copy, size_t row_dimensions, uint32_t bits, 
   call.workgroups = count;
 }
 
+// Whether rows are one piece of the source, or one element, that quads do not go along: those of
+// shaders/copy_runs.comp.
+bool TakesRuns(const RegionCopy& copy, uint32_t bits, bool wide) {
+  constexpr uint32_t kWordsMin = 8;  // Half of a vector.
+  constexpr uint64_t kRowsMin = 16;
+  const uint32_t per_word = 32 / bits;
+  const StridedDimension& last = copy.dimensions.back();
+  return !wide && bits >= 8 && copy.dimensions.size() > 1 && last.strides[0] <= 1 &&
+         last.size >= kWordsMin * per_word && ElementCount(copy) / last.size >= kRowsMin &&
+         copy.run_stride == 0 && copy.result_offset % per_word == 0 &&
+         AccessByQuads(copy.dimensions, 4 * per_word, /*operand=*/0, copy.source_offset) ==
+             QuadAccess::kStrided;
+}
+
+void FillRunsCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
+  const std::vector<StridedDimension> outer(copy.dimensions.begin(), copy.dimensions.end() - 1);
+  const StridedDimension& row = copy.dimensions.back();
+  const uint32_t per_word = 32 / bits;
+  const uint64_t rows = ElementCount(copy) / row.size;
+  const uint32_t rows_of_group = per_word / std::gcd(row.size, per_word);
+  const uint64_t groups = DivideRoundingUp<uint64_t>(rows, rows_of_group);
+  call.shader = shaders::ShaderId::kCopyRuns;
+  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer),
+                         row.strides[0] == 0};
+  call.parameters = {NarrowCast<uint32_t>(rows),
+                     static_cast<uint32_t>(outer.size()),
+                     copy.source_offset,
+                     copy.result_offset / per_word,
+                     row.size,
+                     rows_of_group,
+                     NarrowCast<uint32_t>(groups),
+                     0};
+  AppendDimensions(outer, call.parameters);
+  call.workgroups = groups;
+  // By vectors of up to 16 words, up to seven by themselves and others eight at a time, and finding
+  // its place.
+  constexpr uint64_t kLanesMax = 16;
+  constexpr uint64_t kTurnsBesides = 10;
+  const uint64_t turns = row.size / per_word / 32 + kTurnsBesides + outer.size();
+  call.cost = std::max(call.cost, rows * turns * kLanesMax);
+}
+
 void FillWordCall(const RegionCopy& copy, LoweredCall& call) {
   uint64_t words = ElementCount(copy);
   call.shader = shaders::ShaderId::kCopyWords;
@@ -396,6 +438,8 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
       can_transpose ? FindTransposed(copy, PerQuad(unit)) : std::nullopt;
   if (transposed) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), builder, call);
+  } else if (TakesRuns(copy, whole_words ? 32 : bits, builder.wide())) {
+    FillRunsCall(copy, whole_words ? 32 : bits, call);
   } else if (const size_t row = DimensionsOfRow(copy, whole_words ? 32 : bits, builder.wide())) {
     FillRowsCall(copy, row, whole_words ? 32 : bits, call);
   } else if (HasQuads(copy, PerQuad(unit))) {

@@ -98,6 +98,9 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{2, 9, 5, 128}, {{0, 2, 1, 3}}},  // Rows long and many enough for a workgroup each,
       {{2, 9, 5, 204}, {{0, 2, 1, 3}}},  // that are not whole vectors,
       {{2, 9, 5, 68}, {{0, 2, 1, 3}}},   // nor many of them.
+      {{2, 9, 5, 63}, {{0, 2, 1, 3}}},   // Rows that begin anywhere within words, in one group
+      {{3, 5, 7, 41}, {{0, 2, 1, 3}}},   // or in a part of one, too; of many dimensions.
+      {{2, 3, 2, 3, 2, 35}, {{4, 2, 0, 3, 1, 5}}},
       {{8, 12}, std::nullopt},
       {{32, 4}, std::nullopt},
       {{3, 16, 8}, {{0, 2, 1}}},
@@ -197,6 +200,26 @@ TEST(Slice, StartsSizesAndStrides_SelectElements) {
   }
 }
 
+// Rows that begin and end anywhere within words, of the source and of the result.
+TEST(Slice, UnalignedRows_KeepTheirElements) {
+  for (OperandDataType type : kByteTypes) {
+    for (uint32_t rows : {17u, 18u, 34u}) {
+      for (uint32_t length : {8u, 33u, 64u, 65u, 66u, 67u, 167u}) {
+        for (uint32_t start : {0u, 1u, 2u, 3u}) {
+          if (rows != 17 && start + length % 4 != 4) continue;
+          const HostTensor operand = Pattern(type, {rows, length + start + 1});
+          const HostTensor result =
+              RunOne(OperatorKind::kSlice, {operand},
+                     webidl::SliceAttributes{{0, start}, {rows, length}, std::nullopt});
+          ExpectMoved(operand, result, [&](const Shape& to) {
+            return Shape{to[0], to[1] + start};
+          });
+        }
+      }
+    }
+  }
+}
+
 TEST(Split, EvenAndUneven_GiveAllParts) {
   for (OperandDataType type : kByteTypes) {
     HostTensor operand = Pattern(type, {4, 6, 3});
@@ -284,7 +307,14 @@ TEST(Expand, OnesAndMissingDimensions_Repeat) {
                                            {{4}, {2, 3, 4}},
                                            {{2, 1, 3, 1}, {2, 2, 3, 5}},
                                            {{1, 264}, {70, 264}},
-                                           {{3, 1, 128}, {3, 24, 128}}};
+                                           {{3, 1, 128}, {3, 24, 128}},
+                                           {{1, 33}, {50, 33}},
+                                           {{1, 66}, {17, 66}},
+                                           {{1, 67}, {19, 67}},
+                                           {{50, 1}, {50, 33}},
+                                           {{17, 1}, {17, 66}},
+                                           {{19, 1}, {19, 267}},
+                                           {{3, 1, 35}, {3, 9, 35}}};
   for (OperandDataType type : kByteTypes) {
     for (const auto& [from_shape, to_shape] : cases) {
       HostTensor operand = Pattern(type, from_shape);
@@ -332,11 +362,13 @@ TEST(Tile, Repetitions_Wrap) {
 
 TEST(Tile, LongRows_Wrap) {
   for (OperandDataType type : kByteTypes) {
-    HostTensor operand = Pattern(type, {13, 3, 136});
-    HostTensor result = RunOne(OperatorKind::kTile, {operand}, webidl::TileAttributes{{2, 1, 3}});
-    ExpectMoved(operand, result, [](const Shape& to) {
-      return Shape{to[0] % 13, to[1] % 3, to[2] % 136};
-    });
+    for (uint32_t length : {136u, 35u, 333u}) {
+      HostTensor operand = Pattern(type, {13, 3, length});
+      HostTensor result = RunOne(OperatorKind::kTile, {operand}, webidl::TileAttributes{{2, 1, 3}});
+      ExpectMoved(operand, result, [&](const Shape& to) {
+        return Shape{to[0] % 13, to[1] % 3, to[2] % length};
+      });
+    }
   }
 }
 

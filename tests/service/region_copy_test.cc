@@ -178,6 +178,34 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   EXPECT_EQ(shader(kHalf, 17, 33, 3, false), ShaderId::kCopyQuads);
 }
 
+// Rows in one piece that quads do not go along, for one or the other's sake.
+TEST(RegionCopy, UnalignedRows_MoveByRuns) {
+  const auto shader = [](OperandDataType type, uint32_t rows, uint32_t length, uint32_t stride,
+                         uint32_t step, bool wide) {
+    Graph graph;
+    graph.device.wide = wide;
+    LoweringBuilder builder = LowerCopy(
+        graph, type, rows * stride + length, rows * length,
+        {.dimensions = {{.size = rows, .strides = {stride}}, {.size = length, .strides = {step}}}});
+    EXPECT_EQ(builder.calls().size(), 1u);
+    return builder.calls()[0].shader;
+  };
+  using shaders::ShaderId;
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  constexpr auto kByte = OperandDataType::kUint8;
+  EXPECT_EQ(shader(kFloat, 16, 33, 40, 1, false), ShaderId::kCopyRuns);
+  EXPECT_EQ(shader(kFloat, 16, 32, 33, 1, false), ShaderId::kCopyRuns);
+  EXPECT_EQ(shader(kFloat, 16, 33, 1, 0, false), ShaderId::kCopyRuns);
+  EXPECT_EQ(shader(kByte, 16, 32, 33, 1, false), ShaderId::kCopyRuns);
+  // Aligned; on GPUs; too few or too short; backwards.
+  EXPECT_EQ(shader(kFloat, 16, 32, 40, 1, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 16, 33, 40, 1, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 15, 33, 40, 1, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 9, 7, 40, 1, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kByte, 16, 31, 33, 1, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 16, 33, 40, 0u - 1, false), ShaderId::kCopyQuads);
+}
+
 struct ManyInSquares {
   OperandDataType type;
   uint32_t rows, columns;  // Of the source.
