@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "service/passes/column_normalization.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/row_calls.h"
 
@@ -155,6 +156,22 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   return true;
 }
 
+// The input as planes of rows that are normalized along a column, where what is reduced is one
+// dimension with all that is kept, but for those planes, behind it.
+std::optional<AxisView> ViewOfColumns(const Shape& shape, const std::vector<bool>& is_reduced) {
+  const auto first = std::ranges::find(is_reduced, true);
+  const auto behind = std::find(first, is_reduced.end(), false);
+  if (behind == is_reduced.end() || std::find(behind, is_reduced.end(), true) != is_reduced.end()) {
+    return std::nullopt;
+  }
+  const auto begin = first - is_reduced.begin();
+  const auto end = behind - is_reduced.begin();
+  const std::span<const uint32_t> sizes(shape);
+  const uint32_t inner = Product(sizes.subspan(end));
+  return AxisView{Product(sizes.first(begin)) * inner, Product(sizes.subspan(begin, end - begin)),
+                  inner};
+}
+
 // Adds the call that computes mean and variance over the dimensions that are set in `is_reduced`.
 Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_reduced,
                                LoweringBuilder& builder) {
@@ -257,8 +274,22 @@ std::vector<uint32_t> StridesAlong(uint32_t axis, uint32_t rank) {
 
 Status LowerBatchNormalization(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::BatchNormalizationAttributes>(node.attributes);
-  std::vector<uint32_t> strides =
-      StridesAlong(attributes.axis, builder.descriptor(node.operands[0]).rank());
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  if (attributes.axis + 1 == input.rank()) {
+    const AxisView view = ViewAlong(input.shape(), attributes.axis);
+    ASSIGN_OR_RETURN(const bool added,
+                     AddColumnNormalization({.view = {view.axis, view.rows, view.axis},
+                                             .input = node.operands[0],
+                                             .result = node.results[0],
+                                             .mean = node.operands[1],
+                                             .variance = node.operands[2],
+                                             .scale = node.operands[3],
+                                             .bias = node.operands[4],
+                                             .epsilon = attributes.epsilon},
+                                            builder));
+    if (added) return {};
+  }
+  std::vector<uint32_t> strides = StridesAlong(attributes.axis, input.rank());
   AddNormalizeCall(node, {node.operands[1], node.operands[2], strides},
                    {node.operands[3], node.operands[4], strides}, attributes.epsilon, builder);
   return {};
@@ -274,6 +305,18 @@ Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder) {
   ASSIGN_OR_RETURN(const bool added, AddRowCall(node, affine, {.elements = channels}, is_reduced,
                                                 attributes.epsilon, builder));
   if (added) return {};
+  if (channels_last) {
+    const Shape& shape = builder.descriptor(node.operands[0]).shape();
+    ASSIGN_OR_RETURN(const bool by_columns,
+                     AddColumnNormalization({.view = *ViewOfColumns(shape, is_reduced),
+                                             .input = node.operands[0],
+                                             .result = node.results[0],
+                                             .scale = node.operands[1],
+                                             .bias = node.operands[2],
+                                             .epsilon = attributes.epsilon},
+                                            builder));
+    if (by_columns) return {};
+  }
   ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
   AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);
   return {};
@@ -300,6 +343,18 @@ Status LowerLayerNormalization(const Node& node, LoweringBuilder& builder) {
     ASSIGN_OR_RETURN(const bool added, AddRowCall(node, affine, {.along_row = true}, is_reduced,
                                                   attributes.epsilon, builder));
     if (added) return {};
+    if (const std::optional<AxisView> view = ViewOfColumns(shape, is_reduced)) {
+      ASSIGN_OR_RETURN(const bool by_columns,
+                       AddColumnNormalization({.view = *view,
+                                               .input = node.operands[0],
+                                               .result = node.results[0],
+                                               .scale = node.operands[1],
+                                               .bias = node.operands[2],
+                                               .is_affine_by_row = true,
+                                               .epsilon = attributes.epsilon},
+                                              builder));
+      if (by_columns) return {};
+    }
   }
   ASSIGN_OR_RETURN(Moments moments, AddMomentsCall(node.operands[0], is_reduced, builder));
   AddNormalizeCall(node, moments, affine, attributes.epsilon, builder);

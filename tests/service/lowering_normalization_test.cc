@@ -269,6 +269,47 @@ TEST(LowerInstanceNormalization, LargeImages_MatchReference) {
   }
 }
 
+// Columns in llvmpipe's lanes: one vector of them, several, and in turns, with a last one that is
+// not whole; rows in one part and in several.
+TEST(LowerLayerNormalization, Columns_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t columns : {16u, 33u, 34u, 70u, 162u}) {
+      ExpectLayerNormalization(RandomTensor(type, {2, 50, columns}, columns), {{1}},
+                               columns % 2 == 0, columns % 3 == 0);
+      ExpectLayerNormalization(RandomTensor(type, {2, 213, columns}, columns), {{1}}, true, true);
+    }
+    ExpectLayerNormalization(RandomTensor(type, {2, 10, 7, 5, 8}, 35), {{1, 2}}, true, true);
+    ExpectLayerNormalization(RandomTensor(type, {150, 3, 24}, 36), {{0}}, true, true);
+  }
+}
+
+TEST(LowerInstanceNormalization, Columns_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t channels : {16u, 35u, 40u, 130u}) {
+      // The latter lie far from zero.
+      for (const auto& [rows, mean] : {std::pair(5u, 0), std::pair(41u, 0), std::pair(41u, 30)}) {
+        const HostTensor input =
+            RandomTensor(type, {2, rows, 9, channels}, channels, mean - 1, mean + 1);
+        const HostTensor scale = RandomTensor(type, {channels}, 33);
+        const HostTensor bias = RandomTensor(type, {channels}, 34);
+        const HostTensor result =
+            RunOne(OperatorKind::kInstanceNormalization, {input, scale, bias},
+                   webidl::InstanceNormalizationAttributes{
+                       .epsilon = 1e-3, .layout = webidl::InputOperandLayout::kNhwc});
+        const Values want = Normalize(input, {1, 2}, {3}, scale, bias, 1e-3L);
+        if (mean == 0 || type == kHalf) {
+          ExpectNear(want, result);
+          continue;
+        }
+        const Values got = result.Values();
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(want[i]), 1e-5) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
   EXPECT_FALSE(RunNode(OperatorKind::kInstanceNormalization,
                        {RandomTensor(kFloat, {2, 3, 4, 5}, 30), RandomTensor(kFloat, {5}, 31), {}},
@@ -279,9 +320,9 @@ TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
 TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
   Sample sample(5);
   for (OperandDataType type : {kFloat, kHalf}) {
-    // Odd sizes, quads that lie in rows, and so many that lanes take them in turns.
-    const Shape shapes[] = {{3, 5, 2, 7}, {3, 4, 2, 8}, {2, 3, 4, 64}};
-    for (uint32_t choice = 0; choice < 48; ++choice) {
+    // Odd sizes, quads that lie in rows, so many that lanes take them in turns, and rows in parts.
+    const Shape shapes[] = {{3, 5, 2, 7}, {3, 4, 2, 8}, {2, 3, 4, 64}, {5, 3, 9, 38}};
+    for (uint32_t choice = 0; choice < 64; ++choice) {
       if (!sample.Takes()) continue;
       uint32_t axis = choice % 4;
       const Shape& shape = shapes[choice / 16];
