@@ -198,7 +198,6 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
         stored, stores.streamed(), loaded, loads.asked());
     webnnd::InvariantLoads(llvm, module).Mark();
     webnnd::LaneExtremes(llvm, module).Join();
-    webnnd::LaneDivisions(llvm, module).Replace();
     if (webnnd::HasHalfConversions()) webnnd::HalfRoundings(llvm, module).Replace();
   }
   void* error = run(module, passes, machine, options);
@@ -209,6 +208,7 @@ extern "C" __attribute__((visibility("default"))) void* LLVMRunPasses(void* modu
     void* unknown = run(module, webnnd::MorePasses(llvm, module), machine, options);
     // Another LLVM may not know one of them: then it has run none.
     if (unknown != nullptr) llvm.consume_error(unknown);
+    webnnd::LaneDivisions(llvm, module).Replace();
   }
   if (optimizes && webnnd::HasHalfConversions()) webnnd::HalfWidenings(llvm, module).Replace();
   if (webnnd::HasFusedMultiplyAdds()) webnnd::MultiplyAddFuser(llvm, module).FuseAll();

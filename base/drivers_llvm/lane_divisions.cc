@@ -17,8 +17,7 @@ LaneDivisions::LaneDivisions(const Llvm& llvm, LLVMModuleRef module)
     : llvm_(llvm),
       module_(module),
       context_(llvm.get_context(module)),
-      builder_(llvm.create_builder(context_)),
-      steps_(llvm) {}
+      builder_(llvm.create_builder(context_)) {}
 
 void LaneDivisions::Replace() {
   for (auto* f = llvm_.get_first_function(module_); f != nullptr; f = llvm_.get_next_function(f)) {
@@ -39,7 +38,7 @@ LLVMValueRef LaneDivisions::ReplacementOf(LLVMValueRef instruction) {
   const int opcode = llvm_.get_opcode(instruction);
   if (!IsDivision(opcode)) return nullptr;
   LLVMTypeRef type = llvm_.type_of(instruction);
-  if (llvm_.get_type_kind(type) != kVectorType ||
+  if (llvm_.get_type_kind(type) != kVectorType || llvm_.get_vector_size(type) != kLanes ||
       llvm_.get_int_width(llvm_.get_element_type(type)) != kWordBits) {
     return nullptr;
   }
@@ -48,27 +47,11 @@ LLVMValueRef LaneDivisions::ReplacementOf(LLVMValueRef instruction) {
   // LLVM multiplies instead of dividing by numbers that it knows.
   if (HasOneElement(llvm_, divisor)) return nullptr;
   llvm_.position_before(builder_, instruction);
-  if (steps_.IsUniform(dividend) && steps_.IsUniform(divisor)) {
-    return DivideFirst(opcode, dividend, divisor);
-  }
-  if (llvm_.get_vector_size(type) != kLanes) return nullptr;
   const bool is_signed = opcode == kSDiv || opcode == kSRem;
   LLVMValueRef quotient = DivideAsDoubles(is_signed, dividend, divisor);
   if (opcode == kUDiv || opcode == kSDiv) return quotient;
   LLVMValueRef whole = llvm_.build_mul(builder_, quotient, divisor, "");
   return llvm_.build_binary(builder_, kSub, dividend, whole, "");
-}
-
-LLVMValueRef LaneDivisions::DivideFirst(int opcode, LLVMValueRef dividend, LLVMValueRef divisor) {
-  LLVMTypeRef type = llvm_.type_of(dividend);
-  LLVMTypeRef word = llvm_.get_element_type(type);
-  LLVMValueRef first = llvm_.const_null(word);
-  LLVMValueRef result =
-      llvm_.build_binary(builder_, opcode, llvm_.build_extract(builder_, dividend, first, ""),
-                         llvm_.build_extract(builder_, divisor, first, ""), "");
-  LLVMValueRef undefined = llvm_.get_undef(type);
-  return llvm_.build_shuffle(builder_, llvm_.build_insert(builder_, undefined, result, first, ""),
-                             undefined, llvm_.const_null(type), "");
 }
 
 LLVMValueRef LaneDivisions::DivideAsDoubles(bool is_signed, LLVMValueRef dividend,

@@ -2,7 +2,6 @@
 #ifndef WEBNND_BASE_DRIVERS_LLVM_LANE_DIVISIONS_H_
 #define WEBNND_BASE_DRIVERS_LLVM_LANE_DIVISIONS_H_
 
-#include "base/drivers_llvm/lane_steps.h"
 #include "base/drivers_llvm/llvm_functions.h"
 
 namespace webnnd {
@@ -19,21 +18,18 @@ class LaneDivisions {
   LaneDivisions(const LaneDivisions&) = delete;
   LaneDivisions& operator=(const LaneDivisions&) = delete;
 
-  // To be called before passes that simplify.
+  // To be called behind UniformBranches, which divides once what all lanes have.
   void Replace();
 
  private:
   // What stands for an instruction. Null: it may stay.
   LLVMValueRef ReplacementOf(LLVMValueRef instruction);
-  // In all lanes.
-  LLVMValueRef DivideFirst(int opcode, LLVMValueRef dividend, LLVMValueRef divisor);
   LLVMValueRef DivideAsDoubles(bool is_signed, LLVMValueRef dividend, LLVMValueRef divisor);
 
   const Llvm& llvm_;
   LLVMModuleRef module_;
   LLVMContextRef context_;
   LLVMBuilderRef builder_;
-  LaneSteps steps_;
 };
 
 }  // namespace webnnd
