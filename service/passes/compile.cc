@@ -60,6 +60,23 @@ Status EvaluateConstants(const CompiledGraph& compiled, const std::vector<size_t
   return {};
 }
 
+namespace {
+
+// Runs a pass that gives constants another order: where there is no room for them, they keep
+// theirs.
+Status PackConstants(Status (&pack)(Graph&, ConstantEvaluator&), ConstantEvaluator& evaluator,
+                     Graph& graph) {
+  Graph before = graph;
+  Status status = pack(graph, evaluator);
+  if (status.ok()) return status;
+  const Cause cause = status.error().cause();
+  if (cause != Cause::kOutOfMemory && cause != Cause::kQuota) return status;
+  graph = std::move(before);
+  return {};
+}
+
+}  // namespace
+
 Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.constant_folding && options.evaluator != nullptr) {
     TRY(FoldConstants(graph, *options.evaluator));
@@ -69,9 +86,9 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (options.fusion) Fuse(graph, options.fusions);
   if (!options.constant_folding || options.evaluator == nullptr) return {};
   TRY(UntileConstants(graph, options.evaluator));
-  TRY(PackBlockScales(graph, *options.evaluator));
-  TRY(PackRecurrentWeights(graph, *options.evaluator));
-  return PackFilters(graph, *options.evaluator);
+  TRY(PackConstants(PackBlockScales, *options.evaluator, graph));
+  TRY(PackConstants(PackRecurrentWeights, *options.evaluator, graph));
+  return PackConstants(PackFilters, *options.evaluator, graph);
 }
 
 Result<CompiledGraph> PlanGraphAt(const Graph& graph, const webidl::Assignment& sizes,

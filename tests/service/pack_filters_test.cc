@@ -97,6 +97,21 @@ TEST_F(PackFiltersTest, FilterOfATransposedConvolution_ComesInPanels) {
   EXPECT_EQ(evaluator_.plans.at(0).calls.at(0).label, "convTranspose2d");
 }
 
+TEST_F(PackFiltersTest, WithoutRoom_TheFilterStaysAsItIs) {
+  const ValueId filter = Add(Value::Kind::kConstant, {50, 90, 1, 1});
+  AddConvolution(filter, 90, 50, 32);
+  graph_.outputs.push_back({"image", graph_.nodes[0].results[0]});
+  Graph optimized = graph_;
+  evaluator_.fails = true;
+  ASSERT_FALSE(PackFilters(optimized, evaluator_).ok());
+  optimized = graph_;
+  const Status status = OptimizeGraph(optimized, {.evaluator = &evaluator_});
+  ASSERT_TRUE(status.ok()) << status.error().ToString();
+  EXPECT_EQ(optimized.nodes[0].operands[1], filter);
+  EXPECT_EQ(optimized.values.size(), graph_.values.size());
+  EXPECT_EQ(optimized.constants.size(), graph_.constants.size());
+}
+
 TEST_F(PackFiltersTest, WhatIsNoConstantOrNotTall_StaysAsItIs) {
   AddConvolution(Add(Value::Kind::kInput, {50, 90, 1, 1}), 90, 50, 32);
   AddConvolution(Add(Value::Kind::kConstant, {8, 90, 1, 1}), 90, 8, 32);
