@@ -37,6 +37,12 @@ RowInRegisters ChooseRowInRegisters(const AxisView& view, bool wide) {
              : RowInRegisters::kOfWorkgroup;
 }
 
+// CountRowVectors of a row whose length stays, as scores of a cache that grows do not: others would
+// have another kernel for each of its numbers.
+uint32_t RowVectorsOf(const AxisView& view, OperandDataType type, const LoweringBuilder& builder) {
+  return builder.has_other_sizes() ? 0 : CountRowVectors(view, type, builder.wide());
+}
+
 // Whether softmax goes over its elements a second time as they lie, rather than row by row: where
 // rows are interleaved, and what an invocation's neighbours have of them is no longer in caches.
 bool GoesOverElements(const AxisView& view, bool by_four) {
@@ -84,7 +90,7 @@ bool SoftmaxTakesHalvesTogether(const Node& node, const LoweringBuilder& builder
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const AxisView view =
       ViewAlong(input.shape(), std::get<webidl::SoftmaxAttributes>(node.attributes).axis);
-  return view.inner > 1 || CountRowVectors(view, input.data_type(), builder.wide()) > 0;
+  return view.inner > 1 || RowVectorsOf(view, input.data_type(), builder) > 0;
 }
 
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
@@ -94,7 +100,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   AxisView view = ViewAlong(input.shape(), attributes.axis);
   // An invocation adds up a row in its order, and rounding errors grow with it.
   constexpr uint64_t kSumMax = 1 << 13;
-  const uint32_t row_vectors = CountRowVectors(view, input.data_type(), builder.wide());
+  const uint32_t row_vectors = RowVectorsOf(view, input.data_type(), builder);
   bool shares_row =
       row_vectors > 0 || SharesRow(view.axis, view.rows, view.inner, builder.wide(), kSumMax);
   TRY(CheckLoops(view, shares_row, /*passes=*/3, builder.device().narrow));

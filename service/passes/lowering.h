@@ -54,6 +54,8 @@ class LoweringBuilder {
   uint32_t tiled_loads(ValueId value) const { return TiledLoads(graph_, value); }
   const Graph& graph() const { return graph_; }
   bool wide() const { return graph_.device.wide; }
+  // Whether the same graph is lowered for other sizes, which should differ in as little as can be.
+  bool has_other_sizes() const { return graph_.reserves; }
   const StreamedStores& streamed_stores() const { return graph_.device.streamed_stores; }
   const DeviceTraits& device() const { return graph_.device; }
   // Found when they are first asked for: many a builder lowers nothing.
