@@ -20,6 +20,16 @@ struct Sums {
   float squares[kColumnsMax];
 };
 
+void AddRow(inout Sums sums, Part part, uint row, uint first, float mean[kColumnsMax]) {
+  uint words[kVectorsMax];
+  LOAD_ROW_OF_PART(words, 1, part, row, first)
+  FOR_COLUMNS(c) {
+    const float distance = COLUMN_OF(words, c) - mean[c];
+    sums.of[c] += distance;
+    sums.squares[c] += distance * distance;
+  }
+}
+
 // Sums are kept in blocks of this size first, so that rounding errors grow slower than the count.
 const uint kBlock = 64u;
 
@@ -38,21 +48,17 @@ Sums SumRows(Part part, uint first, float mean[kColumnsMax]) {
       block.squares[c] = 0.0;
     }
     const uint end = min(row + kBlock, part.end);
-    for (; row < end; ++row) {
-      const uint base = (part.plane * P(1) + row) * P(2);
-      uint words[4];
-      FOR_VECTORS(k) {
-        words[k] = LOAD_WORD(1, UNIFORM(base + FirstOfVector(first, k)) + gl_SubgroupInvocationID);
-      }
-      FOR_COLUMNS(c) {
-        const float distance = COLUMN_OF(words, c) - mean[c];
-        block.of[c] += distance;
-        block.squares[c] += distance * distance;
-      }
+    Sums chains[kRowsAtOnce];
+    [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) chains[r] = block;
+    for (; row + kRowsAtOnce <= end; row += kRowsAtOnce) {
+      [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) AddRow(chains[r], part, row + r, first, mean);
     }
-    FOR_COLUMNS(c) {
-      total.of[c] += block.of[c];
-      total.squares[c] += block.squares[c];
+    for (; row < end; ++row) AddRow(chains[0], part, row, first, mean);
+    [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) {
+      FOR_COLUMNS(c) {
+        total.of[c] += chains[r].of[c];
+        total.squares[c] += chains[r].squares[c];
+      }
     }
   }
   return total;

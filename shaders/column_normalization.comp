@@ -33,7 +33,7 @@ struct Elements {
 // From a tensor with one for each column.
 #define ELEMENTS_OF_COLUMNS(slot, elements, first)                                                      \
   {                                                                                                     \
-    uint words_[4];                                                                                     \
+    uint words_[kVectorsMax];                                                                                     \
     FOR_VECTORS(k) words_[k] = LOAD_WORD(slot, UNIFORM(FirstOfVector(first, k)) + gl_SubgroupInvocationID); \
     FOR_COLUMNS(c) elements.of[c] = COLUMN_OF(words_, c);                                               \
   }
@@ -91,10 +91,8 @@ void Normalize(Part part, uint first) {
     float row_bias = 0.0;
     if (kHasScale != 0u && kAffineByRow != 0u) row_scale = LOAD(4, kType, UNIFORM(row));
     if (kHasBias != 0u && kAffineByRow != 0u) row_bias = LOAD(5, kType, UNIFORM(row));
-    uint words[4];
-    FOR_VECTORS(k) {
-      words[k] = LOAD_WORD(1, UNIFORM(base + FirstOfVector(first, k)) + gl_SubgroupInvocationID);
-    }
+    uint words[kVectorsMax];
+    LOAD_ROW_OF_PART(words, 1, part, row, first)
     FOR_VECTORS(k) {
       uint bits = 0u;
       [[unroll]] for (uint h = 0u; h < kPerWord; ++h) {

@@ -1,9 +1,11 @@
-// Columns that are normalized each by itself, on llvmpipe: a tensor as planes of rows, whose words are beside
+// Columns that are normalized, or reduced, each by itself, on llvmpipe: a tensor as planes of rows, whose words are beside
 // each other in lanes. A workgroup, which is one subgroup, takes some words of a part of a plane's rows: kVectors
-// of them in each lane, at once or, with few lanes, in turns.
+// of them in each lane, at once or, with few lanes, in turns. Where vectors are few, it sums kRowsAtOnce rows at once, so
+// that additions need not wait for each other.
 //
 // Parameters: 0 units of work; 1 rows of a plane; 2 words of a row; 3 rows of a part; in uvec4 1 {units across, as
-// divisor}; in uvec4 2 {parts of a plane, as divisor}, planes. Before it is included: kType and kVectors, 1 to 4.
+// divisor}; in uvec4 2 {parts of a plane, as divisor}, planes. Before it is included: kType and kVectors, 1 to 4 or, of
+// float32, 8.
 #ifndef WEBNND_SHADERS_COLUMN_PARTS_GLSL_
 #define WEBNND_SHADERS_COLUMN_PARTS_GLSL_
 
@@ -11,7 +13,9 @@
 
 const uint kLanesMax = 16u;  // As in service/passes/column_normalization.cc.
 const uint kPerWord = kType == kFloat16 ? 2u : 1u;
+const uint kVectorsMax = 8u;
 const uint kColumnsMax = 8u;  // Of a lane.
+const uint kRowsAtOnce = kVectors < 4u ? 4u / kVectors : 1u;
 
 // Of column `c` of this lane: which vector has it, and which half of its words.
 #define FOR_COLUMNS(c) [[unroll]] for (uint c = 0u; c < kVectors * kPerWord; ++c)
@@ -26,6 +30,15 @@ struct Part {
 
 // Of a row, the first word of a vector; the last ones begin early enough to be whole.
 uint FirstOfVector(uint first, uint k) { return min(first + k * kSubgroupSize, P(2) - kSubgroupSize); }
+
+// A word of each vector of a row of the plane, in `slot`.
+#define LOAD_ROW_OF_PART(words, slot, part, row, first)                                                 \
+  {                                                                                                     \
+    const uint base_ = ((part).plane * P(1) + (row)) * P(2);                                            \
+    FOR_VECTORS(k_) {                                                                                   \
+      words[k_] = LOAD_WORD(slot, UNIFORM(base_ + FirstOfVector(first, k_)) + gl_SubgroupInvocationID); \
+    }                                                                                                   \
+  }
 
 // Column c of what a vector of words, one of each lane, has.
 #define COLUMN_OF(words, c) \

@@ -10,7 +10,8 @@
 // from each other (FirstOfFours); 9 (1) whether subgroups share an element where they know themselves,
 // along rows, of quads on GPUs, of words on llvmpipe, whose results have 32 bits, or, on GPUs, (2) that
 // workgroups take tiles (interleaved_tiles.glsl), of which parameter 11 are the operand's elements for each of
-// the result.
+// the result; or, on llvmpipe, (3) that lanes take columns (column_parts.glsl), which have an element of the result
+// each, and constant 7 says how many vectors.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -219,6 +220,7 @@ void ComputeFours() {
 // Values of kWay, ReduceWay of service/passes/lower_reduce.cc.
 const uint kSubgroups = 1u;
 const uint kTiles = 2u;
+const uint kColumns = 3u;
 
 #if TENSOR_READS == READS_STORAGE
 #include "interleaved_tiles.glsl"
@@ -307,7 +309,7 @@ bool CanComputeRows() { return kWay == kSubgroups && IsWorkgroupOneSubgroup(); }
 
 #if COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT
 // Vectors that a subgroup has on their way, each with a chain of its own.
-const uint kVectors = 8u;
+const uint kVectorsOfRow = 8u;
 
 const uint kElementsOfWord = kType == kFloat16 ? 2u : 1u;
 
@@ -327,15 +329,15 @@ VALUE FoldRow(uint operation, uint base, VALUE shift) {
   const uint first = base / kElementsOfWord;
   const VALUE identity = Identity(operation);
   VALUE total = identity;
-  const uint stretch = kVectors * kSubgroupSize;
+  const uint stretch = kVectorsOfRow * kSubgroupSize;
   for (uint start = UNKNOWN_ZERO; start < count; start += kBlock * stretch) {
     const uint end = min(start + kBlock * stretch, count);
-    VALUE blocks[kVectors];
-    [[unroll]] for (uint k = 0u; k < kVectors; ++k) blocks[k] = identity;
+    VALUE blocks[kVectorsOfRow];
+    [[unroll]] for (uint k = 0u; k < kVectorsOfRow; ++k) blocks[k] = identity;
     uint i = start;
     for (; i + stretch <= end; i += stretch) {
       const uint from = UNIFORM(first + i);
-      [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
+      [[unroll]] for (uint k = 0u; k < kVectorsOfRow; ++k) {
         FOLD_WORD(operation, blocks[k], LOAD_WORD(1, from + PlaceInStretch(k)), shift)
       }
     }
@@ -385,8 +387,70 @@ void ComputeRows() {
     }
   }
 }
+
+const uint kVectors = kFours;
+#include "column_parts.glsl"
+
+struct Totals {
+  VALUE of[kColumnsMax];
+};
+
+void FoldRowOfColumns(uint operation, inout Totals totals, Part part, uint row, uint first, Totals shift) {
+  uint words[kVectorsMax];
+  LOAD_ROW_OF_PART(words, 1, part, row, first)
+  FOR_COLUMNS(c) {
+    const VALUE x = Decode(uvec2(words[c / kPerWord] >> (16u * (c % kPerWord)), 0u), kType);
+    totals.of[c] = Combine(operation, totals.of[c], Map(operation, x, shift.of[c]));
+  }
+}
+
+// Of all rows of a plane, each column for itself.
+Totals FoldColumns(uint operation, Part part, uint first, Totals shift) {
+  Totals total;
+  FOR_COLUMNS(c) total.of[c] = Identity(operation);
+  uint row = part.begin;
+  while (row < part.end) {
+    Totals chains[kRowsAtOnce];
+    [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) {
+      FOR_COLUMNS(c) chains[r].of[c] = Identity(operation);
+    }
+    const uint end = min(row + kBlock, part.end);
+    for (; row + kRowsAtOnce <= end; row += kRowsAtOnce) {
+      [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) {
+        FoldRowOfColumns(operation, chains[r], part, row + r, first, shift);
+      }
+    }
+    for (; row < end; ++row) FoldRowOfColumns(operation, chains[0], part, row, first, shift);
+    [[unroll]] for (uint r = 0u; r < kRowsAtOnce; ++r) {
+      FOR_COLUMNS(c) total.of[c] = Combine(operation, total.of[c], chains[r].of[c]);
+    }
+  }
+  return total;
+}
+
+void ComputeColumns(Part part, uint first) {
+  Totals shift;
+  FOR_COLUMNS(c) shift.of[c] = VALUE(0);
+#if COMPUTE == COMPUTE_FLOAT
+  if (kOperation == kReduceLogSumExp) {
+    shift = FoldColumns(kReduceMax, part, first, shift);
+    FOR_COLUMNS(c) shift.of[c] = IsInfinite(shift.of[c]) ? 0.0 : shift.of[c];
+  }
+#endif
+  const Totals total = FoldColumns(kOperation, part, first, shift);
+  FOR_VECTORS(k) {
+    uint bits = 0u;
+    [[unroll]] for (uint h = 0u; h < kPerWord; ++h) {
+      const uint c = k * kPerWord + h;
+      bits |= Encode(Finish(total.of[c], P(1), shift.of[c]), kResultType).x << (16u * h);
+    }
+    STORE_WORD(2, UNIFORM(part.plane * P(2) + FirstOfVector(first, k)) + gl_SubgroupInvocationID, bits);
+  }
+}
+void ComputeAllColumns() { COLUMN_PARTS_LOOP(ComputeColumns) }
 #else
 void ComputeRows() {}
+void ComputeAllColumns() {}
 #endif
 #endif
 
@@ -422,6 +486,10 @@ void main() {
     return;
   }
 #else
+  if (kWay == kColumns) {
+    ComputeAllColumns();
+    return;
+  }
   if (CanComputeRows()) {
     ComputeRows();
     return;

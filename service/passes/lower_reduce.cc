@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/limits.h"
 #include "service/passes/axis_view.h"
+#include "service/passes/column_parts.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/row_calls.h"
@@ -108,7 +109,7 @@ ReduceQuads QuadsOf(const Reduction& reduction, OperandDataType type, OperandDat
 }
 
 // Values of specialisation constant 9 of reduce.comp.
-enum class ReduceWay : uint32_t { kPlain, kSubgroups, kTiles };
+enum class ReduceWay : uint32_t { kPlain, kSubgroups, kTiles, kColumns };
 
 // Whether a subgroup of a GPU takes a row of so many quads: where there are enough rows, that saves
 // workgroups meeting.
@@ -274,6 +275,40 @@ Status AddReduceByTiles(ReduceOperation operation, const Node& node, const AxisV
   return {};
 }
 
+// The call that has columns of the operand in llvmpipe's lanes (shaders/column_parts.glsl), if they
+// have enough of them.
+std::optional<LoweredCall> MakeColumnsCall(ReduceOperation operation, const Node& node,
+                                           const AxisView& view, const LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const OperandDataType type = input.data_type();
+  const uint32_t per_word = type == OperandDataType::kFloat16 ? 2 : 1;
+  const uint32_t passes = operation == ReduceOperation::kLogSumExp ? 2 : 1;
+  // With few lanes, a unit is several.
+  const uint64_t turns = uint64_t{passes} * view.axis * (builder.device().narrow ? 4 : 2);
+  if (builder.wide() || result.data_type() != type || PerQuad(type) != 4 * per_word ||
+      view.inner % per_word != 0 || view.inner / per_word < kColumnLanesMax ||
+      turns > kInvocationIterationsMax) {
+    return std::nullopt;
+  }
+  // Whole rows, if they are short, which processors see coming.
+  const ColumnParts parts = ColumnParts::Whole(view, per_word, /*vectors_max=*/8 / per_word);
+  LoweredCall call;
+  call.shader = ShaderOfClass(ShaderId::kReduceFloat, type);
+  call.specialization = {static_cast<uint32_t>(operation),
+                         static_cast<uint32_t>(type),
+                         /*by workgroup*/ 0,
+                         static_cast<uint32_t>(type),
+                         /*rank of the reduced dimensions*/ 1,
+                         static_cast<uint32_t>(ReduceQuads::kNone),
+                         parts.vectors,
+                         /*apart*/ 1,
+                         static_cast<uint32_t>(ReduceWay::kColumns)};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  parts.Fill(passes, passes * input.byte_length() + result.byte_length(), /*word=*/0, call);
+  return call;
+}
+
 std::vector<bool> ReducedDimensions(const Node& node, const OperandDescriptor& input) {
   const auto& axes = std::get<webidl::ReduceAttributes>(node.attributes).axes;
   std::vector<bool> is_reduced(input.rank(), !axes.has_value());
@@ -377,6 +412,12 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   if (view && !has_shift && PerQuad(input.data_type()) == 4 &&
       TakesRowTiles(*view, builder.wide())) {
     return AddReduceByTiles(operation, node, *view, builder);
+  }
+  if (view) {
+    if (auto call = MakeColumnsCall(operation, node, *view, builder)) {
+      builder.AddCall(*std::move(call));
+      return {};
+    }
   }
   Reduction reduction = ReadReduction(node, builder);
   if (const uint32_t run = builder.wide() ? RunForWideDevice(reduction) : 0; run != 0) {

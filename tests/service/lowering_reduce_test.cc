@@ -183,10 +183,31 @@ TEST(LowerReduce, InterleavedRowsInParts_MatchReference) {
   ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kFloat, {1024, 150, 4}, 55), {{1}});
 }
 
+// In llvmpipe's lanes: vectors of columns that are all whole or not, a few and in turns; blocks of
+// rows that are all whole or not.
+TEST(LowerReduce, Columns_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    for (uint32_t columns : {16u, 33u, 40u, 64u, 166u, 300u}) {
+      ExpectReduces(OperatorKind::kReduceSum, RandomTensor(type, {2, 67, columns}, columns), {{1}});
+      ExpectReduces(OperatorKind::kReduceMax, RandomTensor(type, {66, columns}, columns), {{0}});
+      ExpectReduces(OperatorKind::kReduceMin, RandomTensor(type, {2, 3, 5, columns}, columns),
+                    {{1, 2}});
+    }
+    ExpectReduces(OperatorKind::kReduceSumSquare, RandomTensor(type, {3, 131, 34}, 58), {{1}},
+                  true);
+    ExpectReduces(OperatorKind::kReduceL1, RandomTensor(type, {3, 9, 34}, 59), {{1}});
+    if (type != kFloat && type != kHalf) continue;
+    for (OperatorKind kind : {OperatorKind::kReduceMean, OperatorKind::kReduceLogSumExp,
+                              OperatorKind::kReduceL2, OperatorKind::kReduceProduct}) {
+      ExpectReduces(kind, RandomTensor(type, {3, 21, 50}, 60), {{1}});
+      ExpectReduces(kind, RandomTensor(type, {2, 8, 34}, 61), {{1}});
+    }
+  }
+}
+
 // NaN and infinities, wherever they are in rows that are interleaved, leave no trace in others.
 TEST(LowerReduce, NanAndInfinityInInterleavedRows_ComeThrough) {
-  SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
-  constexpr uint32_t kRows = 8;
+  constexpr uint32_t kRows = 24;
   for (uint32_t place : {0u, 1u, 170u, 299u}) {
     Values values(300 * kRows, 1);
     values[place * kRows + 2] = kNan;
