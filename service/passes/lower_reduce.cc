@@ -119,12 +119,12 @@ bool TakesRowsBySubgroups(uint32_t rows, uint32_t quads) {
   return rows >= kRowsMin && quads <= kQuadsMax;
 }
 
-// Whether rows are whole words.
-bool HasRowsOfWords(const Reduction& reduction, OperandDataType type) {
-  if (PerQuad(type) == 4) return true;
-  return type == OperandDataType::kFloat16 && reduction.reduced[0].size % 2 == 0 &&
-         std::ranges::all_of(reduction.kept, [](const StridedDimension& dimension) {
-           return dimension.size == 1 || dimension.strides[0] % 2 == 0;
+// Whether rows of float16 begin or end within a word.
+bool LiesWithinWords(const Reduction& reduction, OperandDataType type) {
+  if (type != OperandDataType::kFloat16) return false;
+  return reduction.reduced[0].size % 2 != 0 ||
+         std::ranges::any_of(reduction.kept, [](const StridedDimension& dimension) {
+           return dimension.size != 1 && dimension.strides[0] % 2 != 0;
          });
 }
 
@@ -134,8 +134,9 @@ bool TakesRowsByWords(const Reduction& reduction, OperandDataType type,
   constexpr uint64_t kRowsMin = 256;  // They have the results of 16 at once.
   constexpr uint64_t kLengthMin = 16;
   return PerQuad(result_type) == 4 && reduction.reduced.size() == 1 &&
-         HasRowsOfWords(reduction, type) && reduction.reduced[0].strides[0] == 1 &&
-         reduction.reduced[0].size >= kLengthMin && ElementsOf(reduction.kept) >= kRowsMin;
+         (PerQuad(type) == 4 || type == OperandDataType::kFloat16) &&
+         reduction.reduced[0].strides[0] == 1 && reduction.reduced[0].size >= kLengthMin &&
+         ElementsOf(reduction.kept) >= kRowsMin;
 }
 
 // Adds the call, and one that casts its results where it has them as float32.
@@ -182,6 +183,7 @@ Status AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringB
                             TakesRowsBySubgroups(outputs, length);
   if (by_subgroups || by_words) {
     call.specialization.push_back(static_cast<uint32_t>(ReduceWay::kSubgroups));
+    call.specialization.push_back(by_words && LiesWithinWords(reduction, input.data_type()));
   }
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
