@@ -291,6 +291,57 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   call.invocations = count;
 }
 
+constexpr uint32_t kSideOfSquare = 16;  // kSide of shaders/transpose_words.comp.
+
+// Where rows of either side begin anywhere: the dimension of words that follow each other in the
+// source, if it and the innermost one are long enough for squares of shaders/transpose_words.comp.
+std::optional<size_t> FindTransposedWords(const RegionCopy& copy, bool wide) {
+  const std::vector<StridedDimension>& dimensions = copy.dimensions;
+  if (wide || copy.run_stride != 0 || dimensions.back().size < kSideOfSquare) return std::nullopt;
+  for (size_t d = 0; d + 1 < dimensions.size(); ++d) {
+    if (dimensions[d].strides[0] == 1 && dimensions[d].size >= kSideOfSquare) return d;
+  }
+  return std::nullopt;
+}
+
+void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, LoweredCall& call) {
+  const StridedDimension& rows = copy.dimensions.back();
+  const StridedDimension& columns = copy.dimensions[contiguous];
+  std::vector<StridedDimension> outer;
+  uint32_t stride = 1;
+  uint32_t result_step = 0;
+  for (size_t d = copy.dimensions.size(); d-- > 0;) {
+    const StridedDimension& dimension = copy.dimensions[d];
+    if (d == contiguous) {
+      result_step = stride;
+    } else if (d + 1 != copy.dimensions.size()) {
+      outer.insert(outer.begin(), {dimension.size, {dimension.strides[0], stride}});
+    }
+    stride *= dimension.size;
+  }
+  outer = Coalesce(outer);
+  const uint32_t along = DivideRoundingUp(rows.size, kSideOfSquare);
+  const uint32_t down = DivideRoundingUp(columns.size, kSideOfSquare);
+  const uint64_t squares = ElementsOf(outer) * along * down;
+  call.shader = shaders::ShaderId::kTransposeWords;
+  call.specialization = {RankConstant(outer)};
+  call.parameters = {NarrowCast<uint32_t>(squares),
+                     static_cast<uint32_t>(outer.size()),
+                     rows.size,
+                     columns.size,
+                     rows.strides[0],
+                     result_step,
+                     copy.source_offset,
+                     copy.result_offset};
+  AppendDivisor(along, call.parameters);
+  AppendDivisor(down, call.parameters);
+  AppendDimensions(outer, call.parameters);
+  call.workgroups = squares;
+  // With few lanes, a square is sixteen.
+  constexpr uint64_t kLaneTurns = 16 * 16;
+  call.cost = std::max(call.cost, squares * kLaneTurns);
+}
+
 // How many of the innermost dimensions make up a row that shaders/copy_rows.comp takes, where that
 // is faster than to find each element's place; 0 where it is not.
 size_t DimensionsOfRow(const RegionCopy& copy, uint32_t bits, bool wide) {
@@ -440,6 +491,9 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), builder, call);
   } else if (TakesRuns(copy, whole_words ? 32 : bits, builder.wide())) {
     FillRunsCall(copy, whole_words ? 32 : bits, call);
+  } else if (const auto words =
+                 whole_words ? FindTransposedWords(copy, builder.wide()) : std::nullopt) {
+    FillTransposeWordsCall(copy, *words, call);
   } else if (const size_t row = DimensionsOfRow(copy, whole_words ? 32 : bits, builder.wide())) {
     FillRowsCall(copy, row, whole_words ? 32 : bits, call);
   } else if (HasQuads(copy, PerQuad(unit))) {

@@ -101,6 +101,12 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{2, 9, 5, 63}, {{0, 2, 1, 3}}},   // Rows that begin anywhere within words, in one group
       {{3, 5, 7, 41}, {{0, 2, 1, 3}}},   // or in a part of one, too; of many dimensions.
       {{2, 3, 2, 3, 2, 35}, {{4, 2, 0, 3, 1, 5}}},
+      // Squares of words that begin anywhere, the last ones within others; of many dimensions.
+      {{33, 47}, std::nullopt},
+      {{100, 17}, std::nullopt},
+      {{3, 21, 50}, {{0, 2, 1}}},
+      {{2, 17, 3, 35}, {{0, 3, 2, 1}}},
+      {{2, 3, 17, 2, 3, 33}, {{5, 1, 4, 3, 0, 2}}},
       {{8, 12}, std::nullopt},
       {{32, 4}, std::nullopt},
       {{3, 16, 8}, {{0, 2, 1}}},
