@@ -1,6 +1,7 @@
 // Rows that a subgroup of llvmpipe's has in registers whole, where it is a workgroup: invocations have a word
 // of each of its vectors, neighbours beside each other. Before it is included, kRowVectors says how many times
-// kLanesMax words a row has at most; where there are fewer lanes, a row has more vectors.
+// kLanesMax words a row has at most, and kWholeVectors how many at least; where there are fewer lanes, a row has
+// more vectors.
 #ifndef WEBNND_SHADERS_HELD_ROWS_GLSL_
 #define WEBNND_SHADERS_HELD_ROWS_GLSL_
 
@@ -12,7 +13,7 @@ const uint kVectorsMax = kRowVectorsMax * kLanesMax / 4u;  // Of four lanes.
 
 uint VectorsOfRow() { return kRowVectors * kLanesMax / kSubgroupSize; }
 // Those that every such row fills.
-uint WholeVectorsOfRow() { return (kRowVectors - 1u) * kLanesMax / kSubgroupSize; }
+uint WholeVectorsOfRow() { return kWholeVectors * kLanesMax / kSubgroupSize; }
 
 #define FOR_VECTORS_OF_ROW(k) [[unroll]] for (uint k = 0u; k < VectorsOfRow(); ++k)
 

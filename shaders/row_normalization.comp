@@ -90,6 +90,7 @@ vec2 FactorAndBias(uint row, float variance) {
 
 #if TENSOR_READS == READS_TEXELS
 layout(constant_id = 5) const uint kRowVectors = 0u;
+const uint kWholeVectors = kRowVectors - 1u;
 #include "held_rows.glsl"
 
 const uint kPerWord = kType == kFloat16 ? 2u : 1u;

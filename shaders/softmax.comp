@@ -12,7 +12,7 @@
 // factors, and 7 says who takes a row that lies in one piece and fits into registers: 1 a workgroup, 2 a
 // subgroup where those are large enough. On llvmpipe they go by words, those of float16 where they fit
 // into registers: 8 says how many times kLanesMax words such a row has at most, 9 whether it is of float16 and
-// odd length, so that every other begins within a word.
+// odd length, so that every other begins within a word, 10 how many times at least.
 //
 // Parameters besides: in uvec4 2 {parts of kSharesOfRow of a row, as divisor}; in uvec4 3 {fours behind
 // the axis, as divisor}.
@@ -34,6 +34,7 @@ layout(constant_id = 7) const uint kInRegisters = 0u;
 #else
 layout(constant_id = 8) const uint kRowVectors = 0u;
 layout(constant_id = 9) const uint kOddHalves = 0u;
+layout(constant_id = 10) const uint kWholeVectors = 0u;
 #endif
 const uint kFoursMax = 4u;
 
@@ -408,11 +409,12 @@ void ComputeRowInRegisters(uint row) {
     greatest = x[k] > greatest ? x[k] : greatest;
   }
   greatest = FoldMax(greatest);
-  float sum = 0.0;
-  FOR_VECTORS_OF_ROW(k) {
-    x[k] = ExpOfNegative(x[k] - greatest);
-    sum += x[k];
-  }
+  FOR_VECTORS_OF_ROW(k) x[k] = ExpOfNegative(x[k] - greatest);
+  // In the order of ComputeRowByWords, which other sizes of a dynamic graph have: the first of a stretch and those
+  // behind it, then the stretch's others.
+  float sum = x[0];
+  [[unroll]] for (uint k = kVectors; k < VectorsOfRow(); ++k) sum += x[k];
+  [[unroll]] for (uint k = 1u; k < min(kVectors, VectorsOfRow()); ++k) sum += x[k];
   const float scale = 1.0 / FoldSum(sum);
   FOR_VECTORS_OF_ROW(k) {
     IN_ROW(k, size, STORE_WORD(2, base + PlaceInStretch(k), floatBitsToUint(x[k] * scale)))
