@@ -11,7 +11,7 @@
 
 #include "subgroup.glsl"
 
-const uint kLanesMax = 16u;  // As in service/passes/column_normalization.cc.
+const uint kLanesMax = 16u;  // As in service/passes/column_parts.h.
 const uint kPerWord = kType == kFloat16 ? 2u : 1u;
 const uint kVectorsMax = 8u;
 const uint kColumnsMax = 8u;  // Of a lane.
@@ -28,7 +28,7 @@ struct Part {
   uint end;
 };
 
-// Of a row, the first word of a vector; the last ones begin early enough to be whole.
+// Of a row, the first word of a vector; the last ones begin early enough to be whole, and what two have is the same.
 uint FirstOfVector(uint first, uint k) { return min(first + k * kSubgroupSize, P(2) - kSubgroupSize); }
 
 // A word of each vector of a row of the plane, in `slot`.

@@ -1,16 +1,17 @@
-// resample2d.comp on llvmpipe, of words: a workgroup, which is one subgroup, takes some columns of some rows
+// resample2d.comp on llvmpipe, of float32 and of float16 in whole words: a workgroup, which is one subgroup, takes some columns of some rows
 // of a plane of the result. Where its columns lie between those of the input is found once, and what it finds
 // of two rows of the input serves all rows of the result between them.
 //
 // A column is an element of a row of the result: behind the second dimension there may be others.
 //
 // Parameters: 0 units of work, of each plane one for each kRowsOfUnit of its rows, and of those one for each
-// kVectors times kLanesMax columns; 1 columns; 2 rows of a plane of the result; 3 of the input; in uvec4 1 {units of
+// kVectors times kLanesMax words; 1 words of a row; 2 rows of a plane of the result; 3 of the input; in uvec4 1 {units of
 // the same rows, as divisor; columns of the input}; in uvec4 2 {units of rows of a plane, as divisor}; uvec4 3
 // {elements behind the second dimension, as divisor}; uvec4 4, 5 {twice the size in the result, as divisor; size
 // in the input} of each of the two dimensions. Specialisation constants: 1 whether linear (else the nearest), 2
-// columns of a unit for each lane, 1 to 4, 3 whether all of a subgroup's columns have neighbours that follow
-// each other, 4 whether the first dimension does not shrink: the lower row of the input is the higher one before.
+// words of a unit for each lane, 1 to 4, 3 whether all of a subgroup's columns have neighbours that follow
+// each other, 4 whether the first dimension does not shrink: the lower row of the input is the higher one before, 5
+// data type.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "resample.glsl"
@@ -20,6 +21,7 @@ layout(constant_id = 1) const uint kLinear = 0u;
 layout(constant_id = 2) const uint kVectors = 1u;
 layout(constant_id = 3) const uint kFollow = 0u;
 layout(constant_id = 4) const uint kGrows = 0u;
+layout(constant_id = 5) const uint kType = 0u;
 
 READ_SLOT(1)
 WRITE_SLOT(2)
@@ -27,16 +29,24 @@ WRITE_SLOT(2)
 const uint kRowsOfUnit = 32u;  // As in service/passes/lower_resample.cc.
 const uint kLanesMax = 16u;
 const uint kVectorsMax = 4u;
+const uint kLog2PerWord = kType == kFloat16 ? 1u : 0u;
+const uint kPerWord = 1u << kLog2PerWord;
+const uint kColumnsMax = 4u;  // Of a lane: of float16 a unit has half as many vectors.
 const uint kInner = 3u;
 const uint kAxes = 4u;
 
-// Of this invocation's columns.
+// Of this invocation's columns: which word has column c, and which half of it.
+#define FOR_COLUMNS(c) [[unroll]] for (uint c = 0u; c < kVectors * kPerWord; ++c)
 struct Columns {
-  uint at[kVectorsMax];    // Where a subgroup's first one is in a row of the result.
-  uint low[kVectorsMax];   // Neighbours in a row of the input.
-  uint high[kVectorsMax];
-  float share[kVectorsMax];
+  uint at[kVectorsMax];    // The word of a row of the result that a subgroup's first lane has.
+  uint low[kColumnsMax];   // Neighbours in a row of the input.
+  uint high[kColumnsMax];
+  float share[kColumnsMax];
 };
+
+float HalfOrFloat(uint bits) {
+  return kType == kFloat16 ? HalfToFloat(bits) : uintBitsToFloat(bits);
+}
 
 Fraction PlaceAlong(uvec4 axis, uint o) {
   return kLinear != 0u ? BetweenAt(axis, o, false) : NearestAt(axis, o, false);
@@ -47,48 +57,51 @@ Neighbours NeighboursAt(uvec4 axis, Fraction at) {
   return Neighbours(at.whole, at.whole, 0.0);
 }
 
-// Of a row of the result, from column `first` on or, where that is beyond it, its last ones once more.
+// Of a row of the result, from word `first` on or, where that is beyond it, its last ones once more: the
+// same is stored there.
 Columns FindColumns(uint first) {
   const uvec4 inner = P4(kInner);
   const uvec4 axis = P4(kAxes + 1u);
   Columns columns;
   [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
     columns.at[k] = min(first + k * kSubgroupSize, P(1) - kSubgroupSize);
-    const uint column = columns.at[k] + gl_SubgroupInvocationID;
+  }
+  FOR_COLUMNS(c) {
+    const uint word = columns.at[c / kPerWord] + gl_SubgroupInvocationID;
+    const uint column = word * kPerWord + c % kPerWord;
     const uint element = Divide(column, inner.xyz);
     const uint behind = column - element * inner.x;
     const Neighbours between = NeighboursAt(axis, PlaceAlong(axis, element));
-    columns.low[k] = between.low * inner.x + behind;
-    columns.high[k] = between.high * inner.x + behind;
-    columns.share[k] = between.share;
+    columns.low[c] = between.low * inner.x + behind;
+    columns.high[c] = between.high * inner.x + behind;
+    columns.share[c] = between.share;
   }
   return columns;
 }
 
-// What is at place `column` of the row that begins at `row`.
-float LoadColumn(uint row, uint column) {
-  const uint word = kFollow != 0u
-                        ? LOAD_WORD(1, UNIFORM(row + column) + gl_SubgroupInvocationID)
-                        : LOAD_WORD(1, row + column);
-  return uintBitsToFloat(word);
+// What is at place `column`, that of column c, of the row that begins at `row`.
+float LoadColumn(uint row, uint column, uint c) {
+  if (kFollow == 0u) return HalfOrFloat(LOAD_RAW(1, kType, row + column).x);
+  const uint first = UNIFORM((row + column) >> kLog2PerWord);
+  return HalfOrFloat(LOAD_WORD(1, first + gl_SubgroupInvocationID) >> (16u * (c % kPerWord)));
 }
 
 // What is at the columns in row `row` of the input.
-float[kVectorsMax] LoadRow(uint row, Columns columns) {
+float[kColumnsMax] LoadRow(uint row, Columns columns) {
   const uint begin = UNIFORM(row * P4(1).w);
-  float between[kVectorsMax];
-  [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-    const float low = LoadColumn(begin, columns.low[k]);
+  float between[kColumnsMax];
+  FOR_COLUMNS(c) {
+    const float low = LoadColumn(begin, columns.low[c], c);
     if (kLinear != 0u) {
-      between[k] = Mix(low, LoadColumn(begin, columns.high[k]), columns.share[k]);
+      between[c] = Mix(low, LoadColumn(begin, columns.high[c], c), columns.share[c]);
     } else {
-      between[k] = low;
+      between[c] = low;
     }
   }
   return between;
 }
 
-// Columns from `first` on of the rows of a plane from `row` to `end`.
+// Words from `first` on of the rows of a plane from `row` to `end`.
 void ComputeColumns(uint plane, uint row, uint end, uint first) {
   const uvec4 axis = P4(kAxes);
   const Columns columns = FindColumns(first);
@@ -97,8 +110,8 @@ void ComputeColumns(uint plane, uint row, uint end, uint first) {
   const uint step = Divide(2u * axis.w, axis.xyz);
   const uint step_rest = 2u * axis.w - step * axis.x;
   const uint rows_before = plane * P(3);
-  float low[kVectorsMax];
-  float high[kVectorsMax];
+  float low[kColumnsMax];
+  float high[kColumnsMax];
   if (kGrows != 0u) high = LoadRow(rows_before + NeighboursAt(axis, at).low, columns);
   while (row < end) {
     const Neighbours rows = NeighboursAt(axis, at);
@@ -112,9 +125,12 @@ void ComputeColumns(uint plane, uint row, uint end, uint first) {
     do {
       const float share = rows.low == rows.high ? 0.0 : ShareOf(axis, at);
       const uint to = (plane * P(2) + row) * P(1);
+      float x[kColumnsMax];
+      FOR_COLUMNS(c) x[c] = kLinear != 0u ? Mix(low[c], high[c], share) : low[c];
       [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-        const float x = kLinear != 0u ? Mix(low[k], high[k], share) : low[k];
-        STORE_WORD(2, UNIFORM(to + columns.at[k]) + gl_SubgroupInvocationID, floatBitsToUint(x));
+        uint bits = floatBitsToUint(x[k * kPerWord]);
+        if (kPerWord == 2u) bits = FloatToHalf(x[2u * k]) | FloatToHalf(x[2u * k + 1u]) << 16;
+        STORE_WORD(2, UNIFORM(to + columns.at[k]) + gl_SubgroupInvocationID, bits);
       }
       ++row;
       at.rest += step_rest;

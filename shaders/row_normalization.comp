@@ -3,10 +3,10 @@
 // registers.
 //
 // Parameters: 0 rows; 1 fours of elements in a row; 2 epsilon (float); 3 whether a row may be summed
-// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them; 7 words of a row that is in registers. Specialisation
+// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them; 7 words of a row. Specialisation
 // constants: 1 data type, 2 whether there is a scale, 3 whether there is a bias, 4 whether scale and
-// bias have an element for each of a row, not one for the row, 5 how many times kLanesMax words rows in registers
-// have at most (held_rows.glsl), or 0.
+// bias have an element for each of a row, not one for the row, 5 and 6 how many times kLanesMax words rows in
+// registers have at most (held_rows.glsl), or 0, and at least.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fours.glsl"
@@ -90,7 +90,7 @@ vec2 FactorAndBias(uint row, float variance) {
 
 #if TENSOR_READS == READS_TEXELS
 layout(constant_id = 5) const uint kRowVectors = 0u;
-const uint kWholeVectors = kRowVectors - 1u;
+layout(constant_id = 6) const uint kWholeVectors = 0u;
 #include "held_rows.glsl"
 
 const uint kPerWord = kType == kFloat16 ? 2u : 1u;
@@ -103,11 +103,13 @@ uint WordOf(vec2 x) {
   return kType == kFloat16 ? FloatToHalf(x.x) | FloatToHalf(x.y) << 16 : floatBitsToUint(x.x);
 }
 
-// Elements of the vectors that invocations hold of a row; nothing beyond its words.
-float SumHeld(vec2 x[kVectorsMax]) {
+// The mean of a row of which invocations hold vectors, with nothing beyond its words. Parts of it are summed, which
+// are finite wherever it is.
+float MeanOfHeld(vec2 x[kVectorsMax]) {
+  const float part = 1.0 / float(P(7) * kPerWord);
   vec2 sum = vec2(0.0);
-  FOR_VECTORS_OF_ROW(k) sum += x[k];
-  return FoldSum(sum.x + sum.y) / float(P(7) * kPerWord);
+  FOR_VECTORS_OF_ROW(k) sum += x[k] * part;
+  return FoldSum(sum.x + sum.y);
 }
 
 void ComputeHeldRow(uint row) {
@@ -118,7 +120,7 @@ void ComputeHeldRow(uint row) {
     x[k] = vec2(0.0);
     IN_ROW(k, words, x[k] = ElementsOf(LOAD_WORD(1, base + PlaceInStretch(k))))
   }
-  const float mean = SumHeld(x);
+  const float mean = MeanOfHeld(x);
   vec2 squares[kVectorsMax];
   FOR_VECTORS_OF_ROW(k) {
     vec2 distance = vec2(0.0);
@@ -128,8 +130,8 @@ void ComputeHeldRow(uint row) {
     squares[k] = distance * distance;
   }
   // What rounding took from the mean.
-  const float rest = SumHeld(x);
-  const float variance = max(SumHeld(squares) - rest * rest, 0.0);
+  const float rest = MeanOfHeld(x);
+  const float variance = max(MeanOfHeld(squares) - rest * rest, 0.0);
   const vec2 affine = FactorAndBias(row, variance);
   FOR_VECTORS_OF_ROW(k) {
     vec2 y = (x[k] - rest) * affine.x + affine.y;

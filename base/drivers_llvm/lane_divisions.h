@@ -7,10 +7,9 @@
 namespace webnnd {
 
 // Processors divide no vectors of integers: LLVM takes lanes apart and divides one after the other,
-// so that the number of a row for each turn of a loop takes longer than many a turn. Here lanes
-// that are known to have the same are divided once, and sixteen others as doubles, which are exact:
-// of 32 bits, a quotient that is no integer differs from the next one by more than a double rounds
-// it.
+// so that the number of a row for each turn of a loop takes longer than many a turn. Here sixteen
+// lanes are divided as doubles, which are exact: of 32 bits, a quotient that is no integer differs
+// from the next one by more than a double rounds it.
 class LaneDivisions {
  public:
   LaneDivisions(const Llvm& llvm, LLVMModuleRef module);

@@ -20,11 +20,12 @@ ColumnParts ColumnParts::Whole(const AxisView& view, uint32_t per_word, uint32_t
 }
 
 ColumnParts ColumnParts::Divided(const AxisView& view, uint32_t per_word) {
-  // Of rows, some that a processor's caches keep, and no more than a loop may have.
+  // Of rows, some that a processor's caches keep, and no more than loops may have: with four lanes,
+  // of two passes, and four turns for each row.
   constexpr uint32_t kVectorsMax = 4;
   constexpr uint32_t kUnitsWanted = 32;
   constexpr uint32_t kRowsMin = 64;
-  constexpr uint32_t kRowsMax = 1 << 13;
+  constexpr uint32_t kRowsMax = 1 << 12;
   ColumnParts parts = Whole(view, per_word, kVectorsMax);
   const uint64_t wanted =
       std::max<uint64_t>(1, kUnitsWanted / (uint64_t{parts.planes} * parts.across));

@@ -87,7 +87,8 @@ Status AddHeldCalls(LoweredCall call, const HeldRows& held, LoweringBuilder& bui
   const uint32_t parts = DivideRoundingUp(call.parameters[1], held.fours_of_part);
   const LoweredBuffer input = call.buffers[0];
   call.shader = ShaderId::kHeldNormalization;
-  call.specialization.back() = static_cast<uint32_t>(held.way);
+  call.specialization.resize(4);
+  call.specialization.push_back(static_cast<uint32_t>(held.way));
   AppendDivisor(parts, call.parameters, held.fours_of_part);
   call.buffers.push_back(input);
   // A workgroup has several subgroups.
@@ -134,10 +135,16 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   if (row_vectors == 0 && (length % 4 != 0 || length < 32 || length > walked_max / 2)) return false;
   const bool has_scale = affine.scale != kNoValue;
   const bool has_bias = affine.bias != kNoValue;
+  const HeldVectors vectors =
+      HeldVectors::Choose(row_vectors, input.data_type(), builder.has_other_sizes());
   LoweredCall call;
   call.shader = ShaderId::kRowNormalization;
-  call.specialization = {static_cast<uint32_t>(input.data_type()), has_scale, has_bias,
-                         row_affine.along_row, row_vectors};
+  call.specialization = {static_cast<uint32_t>(input.data_type()),
+                         has_scale,
+                         has_bias,
+                         row_affine.along_row,
+                         vectors.most,
+                         vectors.least};
   // The module declares all slots, so something must be bound there.
   call.buffers = {{node.operands[0], false},
                   {has_scale ? affine.scale : node.operands[0], false},

@@ -293,8 +293,12 @@ std::optional<LoweredCall> MakeColumnsCall(ReduceOperation operation, const Node
       turns > kInvocationIterationsMax) {
     return std::nullopt;
   }
-  // Whole rows, if they are short, which processors see coming.
-  const ColumnParts parts = ColumnParts::Whole(view, per_word, /*vectors_max=*/8 / per_word);
+  // Whole rows, if they are short, which processors see coming; of longer ones, units for many.
+  constexpr uint32_t kUnitsWanted = 16;
+  const uint64_t vectors = uint64_t{view.inner} / per_word / kColumnLanesMax * view.outer();
+  const auto at_once = static_cast<uint32_t>(
+      std::clamp<uint64_t>(vectors / kUnitsWanted, 4 / per_word, 8 / per_word));
+  const ColumnParts parts = ColumnParts::Whole(view, per_word, at_once);
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, type);
   call.specialization = {static_cast<uint32_t>(operation),

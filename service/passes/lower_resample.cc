@@ -29,40 +29,59 @@ bool TakesWideFractions(uint32_t from, uint32_t to) {
   return uint64_t{to} * from > (uint64_t{1} << 29);
 }
 
-// llvmpipe's kernel for float32 (shaders/resample_rows.comp), if the second axis lies behind the
-// first and rows have a column for each lane.
-std::optional<LoweredCall> MakeRowsCall(const Node& node, std::span<const uint32_t> axes,
-                                        LoweringBuilder& builder) {
-  constexpr uint32_t kRowsOfUnit = 32;  // As in the shader.
-  constexpr uint32_t kVectorsMax = 4;
-  constexpr uint32_t kLanesMax = 16;
-  constexpr uint32_t kCostPerTurn = 4;
+constexpr uint32_t kLanesMax = 16;  // As in shaders/resample_rows.comp.
+
+std::vector<uint32_t> AxesOf(const Resample2dAttributes& attributes) {
+  return attributes.axes.value_or(std::vector<uint32_t>{2, 3});
+}
+
+// Whether llvmpipe's kernel for rows of words takes them (shaders/resample_rows.comp): the second
+// axis lies behind the first, and rows have a word for each lane.
+bool HasRowsOfWords(const Node& node, const LoweringBuilder& builder) {
+  const std::vector<uint32_t> axes = AxesOf(std::get<Resample2dAttributes>(node.attributes));
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  if (builder.wide() || result.data_type() != OperandDataType::kFloat32 || axes[1] != axes[0] + 1) {
-    return std::nullopt;
+  const OperandDataType type = result.data_type();
+  if (builder.wide() || axes[1] != axes[0] + 1 ||
+      (type != OperandDataType::kFloat32 && type != OperandDataType::kFloat16)) {
+    return false;
   }
+  const AxisView view = ViewAlong(result.shape(), axes[1]);
+  const uint32_t per_word = PerQuad(type) / 4;
+  const uint32_t columns = view.axis * view.inner;
+  return columns % per_word == 0 && columns / per_word >= kLanesMax &&
+         std::ranges::none_of(axes, [&](uint32_t axis) {
+           return TakesWideFractions(input.shape()[axis], result.shape()[axis]);
+         });
+}
+
+std::optional<LoweredCall> MakeRowsCall(const Node& node, LoweringBuilder& builder) {
+  constexpr uint32_t kRowsOfUnit = 32;  // As in the shader.
+  constexpr uint32_t kCostPerTurn = 4;
+  if (!HasRowsOfWords(node, builder)) return std::nullopt;
+  const std::vector<uint32_t> axes = AxesOf(std::get<Resample2dAttributes>(node.attributes));
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
   const AxisView from = ViewAlong(input.shape(), axes[1]);
   const AxisView to = ViewAlong(result.shape(), axes[1]);
   const uint32_t from_rows = input.shape()[axes[0]];
   const uint32_t to_rows = result.shape()[axes[0]];
-  const uint32_t columns = to.axis * to.inner;
-  if (columns < kLanesMax || TakesWideFractions(from.axis, to.axis) ||
-      TakesWideFractions(from_rows, to_rows)) {
-    return std::nullopt;
-  }
+  const uint32_t per_word = PerQuad(result.data_type()) / 4;
+  const uint32_t words = to.axis * to.inner / per_word;
+  const uint32_t vectors_max = 4 / per_word;
   const bool is_linear =
       std::get<Resample2dAttributes>(node.attributes).mode == webidl::InterpolationMode::kLinear;
-  const uint32_t vectors = std::min(DivideRoundingUp(columns, kLanesMax), kVectorsMax);
-  const uint32_t blocks = DivideRoundingUp(columns, vectors * kLanesMax);
+  const uint32_t vectors = std::min(DivideRoundingUp(words, kLanesMax), vectors_max);
+  const uint32_t blocks = DivideRoundingUp(words, vectors * kLanesMax);
   const uint32_t parts = DivideRoundingUp(to_rows, kRowsOfUnit);
   const uint64_t units = uint64_t{to.rows} / to.inner / to_rows * parts * blocks;
   LoweredCall call;
   call.shader = shaders::ShaderId::kResampleRows;
-  call.specialization = {is_linear, vectors, to.inner % kLanesMax == 0,
-                         is_linear && from_rows <= to_rows};
+  call.specialization = {is_linear, vectors, to.inner % (kLanesMax * per_word) == 0,
+                         is_linear && from_rows <= to_rows,
+                         static_cast<uint32_t>(result.data_type())};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {NarrowCast<uint32_t>(units), columns, to_rows, from_rows};
+  call.parameters = {NarrowCast<uint32_t>(units), words, to_rows, from_rows};
   AppendDivisor(blocks, call.parameters, from.axis * from.inner);
   AppendDivisor(parts, call.parameters);
   AppendDivisor(to.inner, call.parameters);
@@ -79,11 +98,15 @@ std::optional<LoweredCall> MakeRowsCall(const Node& node, std::span<const uint32
 
 }  // namespace
 
+bool ResamplesHalvesByWords(const Node& node, const LoweringBuilder& builder) {
+  return HasRowsOfWords(node, builder);
+}
+
 Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<Resample2dAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  std::vector<uint32_t> axes = attributes.axes.value_or(std::vector<uint32_t>{2, 3});
+  const std::vector<uint32_t> axes = AxesOf(attributes);
   std::vector<uint32_t> strides = PackedStrides(input.shape());
   std::vector<StridedDimension> all(result.rank());
   for (uint32_t d = 0; d < result.rank(); ++d) {
@@ -127,7 +150,7 @@ Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
                        innermost.size <= kInvocationIterationsMax && rows >= kRowsMin;
   // Where columns double or halve, workgroups take whole rows without looking for places.
   if (!(by_rows && (doubles || halves))) {
-    if (std::optional<LoweredCall> rows_call = MakeRowsCall(node, axes, builder)) {
+    if (std::optional<LoweredCall> rows_call = MakeRowsCall(node, builder)) {
       builder.AddCall(*std::move(rows_call));
       return {};
     }

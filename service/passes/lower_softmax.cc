@@ -37,22 +37,6 @@ RowInRegisters ChooseRowInRegisters(const AxisView& view, bool wide) {
              : RowInRegisters::kOfWorkgroup;
 }
 
-// What a subgroup of llvmpipe's holds of a row in registers, in times kLanesMax of
-// shaders/held_rows.glsl: at most, and at least.
-struct HeldVectors {
-  uint32_t most = 0;  // 0: it goes along the row.
-  uint32_t least = 0;
-
-  // Of a row that CountRowVectors is `count` for. Where there are other sizes, as of scores of a
-  // cache that grows, all have one kernel, which adds up in the same order.
-  static HeldVectors Choose(uint32_t count, bool of_halves, bool has_other_sizes) {
-    constexpr uint32_t kOfHalvesMax = 8;
-    if (count == 0) return {};
-    if (!has_other_sizes) return {count, count - 1};
-    return {of_halves ? kOfHalvesMax : 0, 0};
-  }
-};
-
 // CountRowVectors, but of rows of float32 that are no two stretches of vectors of softmax.comp.
 uint32_t RowVectorsOf(const AxisView& view, OperandDataType type, const LoweringBuilder& builder) {
   constexpr uint32_t kLengthMax = 255;
@@ -140,9 +124,13 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   if (in_registers == RowInRegisters::kOfSubgroup) {
     SetRows(call, DivideRoundingUp(view.rows, 4u), shares_row);
   }
-  const HeldVectors held = HeldVectors::Choose(
-      row_vectors, input.data_type() == OperandDataType::kFloat16, builder.has_other_sizes());
-  const bool has_odd_halves = input.data_type() == OperandDataType::kFloat16 && view.axis % 2 != 0;
+  // Rows of float32 of other sizes go by words, which adds up in the same order.
+  const bool is_half = input.data_type() == OperandDataType::kFloat16;
+  const HeldVectors held =
+      is_half || !builder.has_other_sizes()
+          ? HeldVectors::Choose(row_vectors, input.data_type(), builder.has_other_sizes())
+          : HeldVectors();
+  const bool has_odd_halves = held.most > 0 && is_half && view.axis % 2 != 0;
   auto specialize = [&](SoftmaxPart part) {
     call.specialization = {type,
                            shares_row,

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_reduce.h"
+#include "service/passes/lower_resample.h"
 
 namespace webnnd::service {
 namespace {
@@ -40,6 +41,7 @@ uint64_t ElementsMin(const Node& node, const LoweringBuilder& builder) {
 bool TakesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
   if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return SumsAlongQuads(node, builder);
   if (HasOneOf<webidl::SoftmaxAttributes>(node)) return SoftmaxTakesHalvesTogether(node, builder);
+  if (HasOneOf<webidl::Resample2dAttributes>(node)) return ResamplesHalvesByWords(node, builder);
   const auto* reduce = std::get_if<webidl::ReduceAttributes>(&node.attributes);
   if (reduce == nullptr) return false;
   const uint32_t rank = builder.descriptor(node.operands[0]).rank();

@@ -397,12 +397,18 @@ void FillRowsCall(const RegionCopy& copy, size_t row_dimensions, uint32_t bits, 
 
 // Whether rows are one piece of the source, or one element, that quads do not go along: those of
 // shaders/copy_runs.comp.
-bool TakesRuns(const RegionCopy& copy, uint32_t bits, bool wide) {
-  constexpr uint32_t kWordsMin = 8;  // Half of a vector.
+bool TakesRuns(const RegionCopy& copy, uint32_t bits, const LoweringBuilder& builder) {
+  constexpr uint32_t kWordsMin = 8;        // Half of a vector.
+  constexpr uint32_t kWordsMax = 1 << 18;  // Of a row, four of which a workgroup loops over.
   constexpr uint64_t kRowsMin = 16;
   const uint32_t per_word = 32 / bits;
   const StridedDimension& last = copy.dimensions.back();
-  return !wide && bits >= 8 && copy.dimensions.size() > 1 && last.strides[0] <= 1 &&
+  // What is behind the region in its last word is lost.
+  const uint64_t end = copy.result_offset + ElementCount(copy);
+  const bool ends_with_a_word =
+      end % per_word == 0 || end == builder.descriptor(copy.result).element_count();
+  return !builder.wide() && bits >= 8 && copy.dimensions.size() > 1 && last.strides[0] <= 1 &&
+         ends_with_a_word && last.size <= kWordsMax * per_word &&
          last.size >= kWordsMin * per_word && ElementCount(copy) / last.size >= kRowsMin &&
          copy.run_stride == 0 && copy.result_offset % per_word == 0 &&
          AccessByQuads(copy.dimensions, 4 * per_word, /*operand=*/0, copy.source_offset) ==
@@ -489,7 +495,7 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
       can_transpose ? FindTransposed(copy, PerQuad(unit)) : std::nullopt;
   if (transposed) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), builder, call);
-  } else if (TakesRuns(copy, whole_words ? 32 : bits, builder.wide())) {
+  } else if (TakesRuns(copy, whole_words ? 32 : bits, builder)) {
     FillRunsCall(copy, whole_words ? 32 : bits, call);
   } else if (const auto words =
                  whole_words ? FindTransposedWords(copy, builder.wide()) : std::nullopt) {

@@ -52,6 +52,14 @@ uint32_t CountRowVectors(const AxisView& view, webidl::OperandDataType type, boo
   return DivideRoundingUp(view.axis, of_halves ? 2 * kLanesMax : kLanesMax);
 }
 
+HeldVectors HeldVectors::Choose(uint32_t count, webidl::OperandDataType type,
+                                bool has_other_sizes) {
+  constexpr uint32_t kMost = 16;
+  if (count == 0) return {};
+  if (!has_other_sizes) return {count, count - 1};
+  return {type == webidl::OperandDataType::kFloat16 ? kMost / 2 : kMost, 0};
+}
+
 bool LiesInFours(const AxisView& view) {
   return view.inner == 1 && view.axis % 4 == 0 && view.axis / 4 <= kInvocationIterationsMax;
 }

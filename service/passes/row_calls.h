@@ -34,6 +34,16 @@ bool TakesFoursOfRows(const AxisView& view);
 // for what others do for nothing.
 uint32_t CountRowVectors(const AxisView& view, webidl::OperandDataType type, bool wide);
 
+// What a subgroup has of such rows in its kernel, so that it has no others for other sizes of a
+// dynamic graph: kRowVectors and kWholeVectors of shaders/held_rows.glsl.
+struct HeldVectors {
+  uint32_t most = 0;  // 0: it holds none.
+  uint32_t least = 0;
+
+  // Of a row that CountRowVectors is `count` for.
+  static HeldVectors Choose(uint32_t count, webidl::OperandDataType type, bool has_other_sizes);
+};
+
 // Whether rows are quads, in a loop that turns for every four or, shared, for less.
 bool LiesInFours(const AxisView& view);
 

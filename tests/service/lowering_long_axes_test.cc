@@ -161,6 +161,26 @@ TEST(LongAxes, InstanceNormalization_ReachesTheEnd) {
               1e-3);
 }
 
+// As many parts of columns as there are processors to take them, which are as long as they may be.
+TEST(LongAxes, Columns_ReachTheEnd) {
+  constexpr uint32_t kPlanes = 17;
+  constexpr uint32_t kRows = 8192;
+  constexpr uint32_t kColumns = 48;
+  Values values(size_t{kPlanes} * kRows * kColumns, 0);
+  std::fill(values.end() - kColumns, values.end(), 1000);
+  const Values results =
+      RunOne(OperatorKind::kLayerNormalization,
+             {HostTensor::Create(kFloat, {kPlanes, kRows, kColumns}, values), {}, {}},
+             webidl::LayerNormalizationAttributes{.axes = {{1}}})
+          .Values();
+  const long double mean = 1000.0L / kRows;
+  const long double variance = 1e6L / kRows - mean * mean;
+  for (uint32_t column = 0; column < kColumns; ++column) {
+    const long double last = results[results.size() - 1 - column];
+    ASSERT_NEAR(static_cast<double>(last * std::sqrt(variance) / (1000 - mean)), 1, 1e-4);
+  }
+}
+
 // Once with a first element that is far from the mean, so that rows are summed twice.
 TEST(LongAxes, LayerNormalization_ReachesTheEnd) {
   for (const long double first : {0, 50}) {

@@ -205,6 +205,22 @@ TEST(RegionCopy, UnalignedRows_MoveByRuns) {
   EXPECT_EQ(shader(kFloat, 9, 7, 40, 1, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kByte, 16, 31, 33, 1, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 16, 33, 40, 0u - 1, false), ShaderId::kCopyQuads);
+  // Longer than a loop goes.
+  EXPECT_EQ(shader(kByte, 16, (1 << 20) - 1, 1 << 20, 1, false), ShaderId::kCopyRuns);
+  EXPECT_EQ(shader(kByte, 16, (1 << 20) + 1, 1 << 21, 1, false), ShaderId::kCopyQuads);
+}
+
+// A region that ends within a word, behind which there is more of the result.
+TEST(RegionCopy, UnalignedRowsBeforeOtherElements_KeepThem) {
+  for (uint32_t behind : {0u, 4u}) {
+    Graph graph;
+    const uint32_t count = 17 * 67;
+    LoweringBuilder builder =
+        LowerCopy(graph, OperandDataType::kUint8, 17 * 80, count + behind,
+                  {.dimensions = {{.size = 17, .strides = {80}}, {.size = 67, .strides = {1}}}});
+    ASSERT_EQ(builder.calls().size(), 1u);
+    EXPECT_EQ(builder.calls()[0].shader == shaders::ShaderId::kCopyRuns, behind == 0);
+  }
 }
 
 struct ManyInSquares {
