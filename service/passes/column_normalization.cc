@@ -7,13 +7,10 @@
 #include "service/passes/kernel_parameters.h"
 
 namespace webnnd::service {
-namespace {
 
 using shaders::ShaderId;
 using webidl::OperandDataType;
 using webidl::OperandDescriptor;
-
-}  // namespace
 
 Result<bool> AddColumnNormalization(const ColumnNormalization& normalization,
                                     LoweringBuilder& builder) {

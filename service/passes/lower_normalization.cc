@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "service/passes/axis_view.h"
 #include "service/passes/column_normalization.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/row_calls.h"
@@ -163,22 +164,6 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   return true;
 }
 
-// The input as planes of rows that are normalized along a column, where what is reduced is one
-// dimension with all that is kept, but for those planes, behind it.
-std::optional<AxisView> ViewOfColumns(const Shape& shape, const std::vector<bool>& is_reduced) {
-  const auto first = std::ranges::find(is_reduced, true);
-  const auto behind = std::find(first, is_reduced.end(), false);
-  if (behind == is_reduced.end() || std::find(behind, is_reduced.end(), true) != is_reduced.end()) {
-    return std::nullopt;
-  }
-  const auto begin = first - is_reduced.begin();
-  const auto end = behind - is_reduced.begin();
-  const std::span<const uint32_t> sizes(shape);
-  const uint32_t inner = Product(sizes.subspan(end));
-  return AxisView{Product(sizes.first(begin)) * inner, Product(sizes.subspan(begin, end - begin)),
-                  inner};
-}
-
 // Adds the call that computes mean and variance over the dimensions that are set in `is_reduced`.
 Result<Moments> AddMomentsCall(ValueId input_value, const std::vector<bool>& is_reduced,
                                LoweringBuilder& builder) {
@@ -315,7 +300,7 @@ Status LowerInstanceNormalization(const Node& node, LoweringBuilder& builder) {
   if (channels_last) {
     const Shape& shape = builder.descriptor(node.operands[0]).shape();
     ASSIGN_OR_RETURN(const bool by_columns,
-                     AddColumnNormalization({.view = *ViewOfColumns(shape, is_reduced),
+                     AddColumnNormalization({.view = *ViewAlongAll(shape, is_reduced),
                                              .input = node.operands[0],
                                              .result = node.results[0],
                                              .scale = node.operands[1],
@@ -350,7 +335,7 @@ Status LowerLayerNormalization(const Node& node, LoweringBuilder& builder) {
     ASSIGN_OR_RETURN(const bool added, AddRowCall(node, affine, {.along_row = true}, is_reduced,
                                                   attributes.epsilon, builder));
     if (added) return {};
-    if (const std::optional<AxisView> view = ViewOfColumns(shape, is_reduced)) {
+    if (const std::optional<AxisView> view = ViewAlongAll(shape, is_reduced)) {
       ASSIGN_OR_RETURN(const bool by_columns,
                        AddColumnNormalization({.view = *view,
                                                .input = node.operands[0],

@@ -218,21 +218,6 @@ PartialOperations PartsOf(ReduceOperation operation) {
   }
 }
 
-// Of [outer, axis, inner], if all of `is_reduced` lie beside each other: the axis.
-std::optional<AxisView> ViewOfReduction(const Shape& shape, const std::vector<bool>& is_reduced) {
-  const auto first = std::find(is_reduced.begin(), is_reduced.end(), true);
-  const auto last = std::find(first, is_reduced.end(), false);
-  if (first == last || std::find(last, is_reduced.end(), true) != is_reduced.end()) {
-    return std::nullopt;
-  }
-  const std::span<const uint32_t> sizes(shape);
-  const size_t begin = first - is_reduced.begin();
-  const size_t end = last - is_reduced.begin();
-  const uint32_t inner = Product(sizes.subspan(end));
-  return AxisView{Product(sizes.first(begin)) * inner, Product(sizes.subspan(begin, end - begin)),
-                  inner};
-}
-
 // Adds the calls that go by tiles: one, or two where there are several tiles along the axis.
 Status AddReduceByTiles(ReduceOperation operation, const Node& node, const AxisView& view,
                         LoweringBuilder& builder) {
@@ -412,7 +397,7 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const std::vector<bool> is_reduced = ReducedDimensions(node, input);
   const ReduceOperation operation = ReduceOperationOf(node.kind);
-  const std::optional<AxisView> view = ViewOfReduction(input.shape(), is_reduced);
+  const std::optional<AxisView> view = ViewAlongAll(input.shape(), is_reduced);
   // Which takes two passes.
   const bool has_shift = operation == ReduceOperation::kLogSumExp;
   if (view && !has_shift && PerQuad(input.data_type()) == 4 &&
