@@ -15,6 +15,13 @@ extern "C" void* LLVMRunPasses(void* module, const char* passes, void* machine, 
 
 namespace webnnd {
 
+// How often `part` stands in `text`.
+inline int CountOf(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 class DriverLlvm {
  public:
   // Known to all, so that the program's LLVMRunPasses finds it behind itself.

@@ -9,12 +9,6 @@
 namespace webnnd {
 namespace {
 
-int CountOf(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 // A loop as llvmpipe makes them: `%left` of its lanes are done with it after a turn each. A turn
 // calls @work. `after` follows the loop.
 std::string Loop(const std::string& body, const std::string& after) {

@@ -14,12 +14,6 @@
 namespace webnnd {
 namespace {
 
-int CountOf(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 // `loads` loads that nothing spares, and a call.
 std::string Caller(int loads) {
   std::string text = R"(

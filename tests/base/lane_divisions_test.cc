@@ -18,12 +18,6 @@ constexpr char kPasses[] = "function(early-cse,instcombine)";
 constexpr size_t kLanes = 16;
 using Lanes = std::array<uint32_t, kLanes>;
 
-int CountOf(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::string Vector(size_t lanes) { return "<" + std::to_string(lanes) + " x i32>"; }
 
 // @f writes to %to what `operation` makes of %x and %y, which `prepare` makes of the loaded %a and

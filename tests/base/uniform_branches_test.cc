@@ -106,12 +106,6 @@ exit:
   ret void)");
 }
 
-int Count(const std::string& code, const std::string& what) {
-  int count = 0;
-  for (size_t at = code.find(what); at != std::string::npos; at = code.find(what, at + 1)) ++count;
-  return count;
-}
-
 // `expect` is given a lane's memory, and gives its sum.
 template <class Expect>
 void ExpectSums(const DriverLlvm& llvm, const std::string& text, Expect expect) {
@@ -148,9 +142,9 @@ TEST(UniformBranches, LoopsOfAllLanes_CountWithOne) {
   if (!llvm.Exists()) GTEST_SKIP() << "there is no lavapipe, or it has another LLVM";
   const std::string text = Loops(Splat("-1"), "%all");
   const std::string code = llvm.Optimize(text, kPasses);
-  EXPECT_EQ(Count(code, "i512"), 0) << code;
-  EXPECT_EQ(Count(code, " or <16"), 0) << code;  // Nothing is blended.
-  EXPECT_EQ(Count(code, " icmp ult <16"), 0) << code;
+  EXPECT_EQ(CountOf(code, "i512"), 0) << code;
+  EXPECT_EQ(CountOf(code, " or <16"), 0) << code;  // Nothing is blended.
+  EXPECT_EQ(CountOf(code, " icmp ult <16"), 0) << code;
   ExpectSums(llvm, text,
              [](bool, uint32_t, uint32_t sum, uint32_t n) { return SumOfLoops(sum, n, n); });
 }
@@ -165,7 +159,7 @@ TEST(UniformBranches, LoopsOfSomeLanes_CountWithOne) {
   ASSERT_NE(loops, std::string::npos);
   EXPECT_EQ(code.find("i512", loops), std::string::npos) << code;
   EXPECT_NE(code.find("i512"), std::string::npos) << code;
-  EXPECT_EQ(Count(code, "select <16"), 0) << code;
+  EXPECT_EQ(CountOf(code, "select <16"), 0) << code;
   ExpectSums(llvm, text, [](bool is_active, uint32_t, uint32_t sum, uint32_t n) {
     return is_active ? SumOfLoops(sum, n, n) : sum;
   });
@@ -206,7 +200,7 @@ some:
 
 exit:
   ret void)");
-  EXPECT_EQ(Count(llvm.Optimize(text, kPasses), "i512"), 0);
+  EXPECT_EQ(CountOf(llvm.Optimize(text, kPasses), "i512"), 0);
   ExpectSums(llvm, text,
              [](bool, uint32_t, uint32_t sum, uint32_t n) { return sum & std::min(n, 3U); });
 }
@@ -255,15 +249,15 @@ TEST(UniformBranches, DivisionsOfWhatAllLanesHave_AreOne) {
     return 1000 / divisor + 1000 / divisor % divisor;
   };
   const std::string same = llvm.Optimize(with("%few"), kPasses);
-  EXPECT_EQ(Count(same, "div <16"), 0) << same;
-  EXPECT_EQ(Count(same, "udiv i32"), 1) << same;
+  EXPECT_EQ(CountOf(same, "div <16"), 0) << same;
+  EXPECT_EQ(CountOf(same, "udiv i32"), 1) << same;
   ExpectSums(llvm, with("%few"), [&](bool, uint32_t, uint32_t sum, uint32_t n) {
     return sum + expect_with(std::min(n, 3U));
   });
   // Lanes of %sums are each another.
   const std::string own = llvm.Optimize(with("%sums"), kPasses);
-  EXPECT_EQ(Count(own, "udiv i32"), 0) << own;
-  EXPECT_EQ(Count(own, "fdiv <16"), 2) << own;
+  EXPECT_EQ(CountOf(own, "udiv i32"), 0) << own;
+  EXPECT_EQ(CountOf(own, "fdiv <16"), 2) << own;
   ExpectSums(llvm, with("%sums"),
              [&](bool, uint32_t, uint32_t sum, uint32_t) { return sum + expect_with(sum); });
 }
@@ -280,7 +274,7 @@ TEST(UniformBranches, LanesThatChangePlaces_HaveStillEachAnother) {
                                     R"(, %next
   store <16 x i32> %sum, <16 x i32>* %sums_at
   ret void)");
-  EXPECT_EQ(Count(llvm.Optimize(text, kPasses), "fdiv <16"), 1);
+  EXPECT_EQ(CountOf(llvm.Optimize(text, kPasses), "fdiv <16"), 1);
   // Sums are 100, and one more from lane to lane.
   ExpectSums(llvm, text, [](bool, uint32_t, uint32_t sum, uint32_t) {
     return 10000 / (100 + (sum - 100 + 1) % kLanes);
@@ -338,8 +332,8 @@ entry:
 }
 )",
                                          "verify");
-  EXPECT_EQ(Count(code, "sdiv i32"), 1) << code;
-  EXPECT_EQ(Count(code, "extractelement <16 x i32> %numbers, i64 3"), 1) << code;
+  EXPECT_EQ(CountOf(code, "sdiv i32"), 1) << code;
+  EXPECT_EQ(CountOf(code, "extractelement <16 x i32> %numbers, i64 3"), 1) << code;
 }
 
 }  // namespace
