@@ -85,6 +85,7 @@ Status OptimizeGraph(Graph& graph, const CompileOptions& options) {
   if (IsDynamic(graph)) return {};
   if (options.fusion) Fuse(graph, options.fusions);
   if (!options.constant_folding || options.evaluator == nullptr) return {};
+  if (graph.constants.empty()) return {};
   TRY(UntileConstants(graph, options.evaluator));
   TRY(PackConstants(PackBlockScales, *options.evaluator, graph));
   TRY(PackConstants(PackRecurrentWeights, *options.evaluator, graph));
