@@ -187,6 +187,20 @@ TEST(LowerLayerNormalization, LongRowsFarFromZero_KeepTheirVariance) {
   ExpectLayerNormalization(RandomTensor(kFloat, {600, 40, 2}, 8), {{1}}, true, true);
 }
 
+TEST(LowerLayerNormalization, RowsOfOtherSizes_HaveTheSameBits) {
+  const webidl::LayerNormalizationAttributes along{.axes = {{1}}};
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {10u, 32u, 78u, 128u, 200u, 256u, 300u}) {
+      const HostTensor input = RandomTensor(type, {5, length}, length);
+      const HostTensor one = RunOne(OperatorKind::kLayerNormalization, {input, {}, {}}, along);
+      EXPECT_EQ(
+          RunWithOtherSizes(OperatorKind::kLayerNormalization, input, along, /*operands=*/3).bytes,
+          one.bytes)
+          << input.descriptor.ToString();
+    }
+  }
+}
+
 TEST(LowerLayerNormalization, ShortRowsFarFromZero_KeepTheirVariance) {
   for (uint32_t length : {40u, 196u, 256u}) {
     const HostTensor input = RandomTensor(kFloat, {3, length}, length, 1000, 1001);

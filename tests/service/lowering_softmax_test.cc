@@ -76,6 +76,19 @@ TEST(LowerSoftmax, RowsOfAnyLength_MatchReference) {
   }
 }
 
+// Whichever kernel takes them.
+TEST(LowerSoftmax, RowsOfOtherSizes_HaveTheSameBits) {
+  const webidl::SoftmaxAttributes along{.axis = 1};
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t length : {9u, 10u, 31u, 77u, 128u, 130u, 200u, 255u, 256u, 300u}) {
+      const HostTensor input = RandomTensor(type, {5, length}, length);
+      EXPECT_EQ(RunWithOtherSizes(OperatorKind::kSoftmax, input, along).bytes,
+                RunOne(OperatorKind::kSoftmax, {input}, along).bytes)
+          << input.descriptor.ToString();
+    }
+  }
+}
+
 TEST(LowerSoftmax, NanInARowOfHalves_StaysThere) {
   for (uint32_t length : {77u, 78u}) {
     constexpr uint32_t kRows = 5;

@@ -251,4 +251,22 @@ HostTensor RunOne(webidl::OperatorKind kind, const std::vector<std::optional<Hos
   return std::move(results->front());
 }
 
+HostTensor RunWithOtherSizes(webidl::OperatorKind kind, const HostTensor& input,
+                             webidl::OperatorAttributes attributes, size_t operands) {
+  Graph graph;
+  graph.reserves = true;
+  graph.values = {{Value::Kind::kInput, input.descriptor, 0},
+                  {Value::Kind::kResult, input.descriptor, 0}};
+  graph.inputs = {{"input", 0}};
+  graph.outputs = {{"output", 1}};
+  Node node{.kind = kind, .attributes = std::move(attributes)};
+  node.operands.assign(operands, kNoValue);
+  node.operands[0] = 0;
+  node.results = {1};
+  graph.nodes.push_back(std::move(node));
+  auto results = RunGraph(std::move(graph), {input});
+  CHECK(results.ok() && results->size() == 1);
+  return std::move(results->front());
+}
+
 }  // namespace webnnd::service

@@ -67,6 +67,11 @@ HostTensor RunOne(webidl::OperatorKind kind, const std::vector<std::optional<Hos
                   webidl::OperatorAttributes attributes = webidl::NoAttributes{},
                   const StreamedStores& streamed_stores = {});
 
+// The result of an operator of `operands` operands, of which all but `input` are absent, in a graph
+// that has other sizes, too; it is as large as the input.
+HostTensor RunWithOtherSizes(webidl::OperatorKind kind, const HostTensor& input,
+                             webidl::OperatorAttributes attributes, size_t operands = 1);
+
 }  // namespace webnnd::service
 
 #endif  // WEBNND_TESTS_SUPPORT_KERNEL_RUNNER_H_
