@@ -52,8 +52,8 @@ std::vector<Case> WidenedCases() {
       {OperatorKind::kReduceSumSquare, last},
       {OperatorKind::kResample2d,
        webidl::Resample2dAttributes{.mode = webidl::InterpolationMode::kLinear,
-                                    .scales = {{2, 1.5}}}},
-      {OperatorKind::kResample2d, webidl::Resample2dAttributes{.scales = {{0.5, 0.5}}}},
+                                    .sizes = {{96, 1025}}}},
+      {OperatorKind::kResample2d, webidl::Resample2dAttributes{.sizes = {{32, 511}}}},
   };
 }
 
@@ -154,12 +154,11 @@ TEST(LowerWidened, DepthwiseThatIsWorthIt_IsWidened) {
   EXPECT_FALSE(is_widened(kHalf, 1025, 5, /*wide=*/false));
 }
 
-// Of one operand and one result that has `rows` for its last dimension but one.
 bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataType type,
-                  uint32_t rows, bool wide = false) {
+                  const Shape& operand, const Shape& result, bool wide = false) {
   Graph graph;
   graph.device.wide = wide;
-  for (const Shape& shape : {Shape{rows, 1024}, Shape{1, 1}}) {
+  for (const Shape& shape : {operand, result}) {
     auto descriptor = webidl::OperandDescriptor::Create(type, shape);
     CHECK(descriptor.ok());
     graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
@@ -173,9 +172,16 @@ bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataT
   return IsWidened(node, builder);
 }
 
+// Of `rows` rows.
+bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataType type,
+                  uint32_t rows, bool wide = false) {
+  return IsWidenedFor(kind, std::move(attributes), type, {rows, 1024}, {1, 1}, wide);
+}
+
 TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   const webidl::ReduceAttributes along = {.axes = {{1}}};
   for (const Case& c : WidenedCases()) {
+    if (c.kind == OperatorKind::kResample2d) continue;  // Its images have four dimensions.
     OperatorAttributes attributes = c.attributes;
     if (std::holds_alternative<webidl::ReduceAttributes>(attributes)) attributes = along;
     if (auto* sum = std::get_if<webidl::CumulativeSumAttributes>(&attributes)) sum->axis = 0;
@@ -196,6 +202,11 @@ TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kCumulativeSum,
                             webidl::CumulativeSumAttributes{.axis = 1}, kHalf, 64));  // By quads.
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kRelu, webidl::NoAttributes{}, kHalf, 64));
+  constexpr auto kResample = OperatorKind::kResample2d;
+  const auto attributes = webidl::Resample2dAttributes{};
+  EXPECT_TRUE(IsWidenedFor(kResample, attributes, kHalf, {1, 2, 64, 512}, {1, 2, 64, 511}));
+  // Rows of words are taken as they are.
+  EXPECT_FALSE(IsWidenedFor(kResample, attributes, kHalf, {1, 2, 64, 512}, {1, 2, 64, 768}));
 }
 
 }  // namespace
