@@ -3,7 +3,7 @@
 // Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
 // 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
 // operands, 3 of the result, 4 rank, 5 what lies in rows (kTurnsInRows), 6 and 7 access to slots 1 and 2
-// (strided.glsl), 8 whether rows go by words one by one on llvmpipe (AccessOfRows of by_words.glsl).
+// (strided.glsl), 8 whether rows go by words one by one on llvmpipe (OperandOfRow of by_words.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "binary.glsl"
@@ -98,13 +98,15 @@ Operands Prepare(uint first) {
   return operands;
 }
 
-uvec2 ComputeElement(Operands operands, uint e, uint k) {
-  if (kIsPow) return uvec2(operands.a[k & 3u], 0u);
-  const Values values = ValuesOf(operands, e, k);
+uvec2 Compute(Values values) {
   if (IsBinaryPredicate(kOperation)) {
     return uvec2(TestBinary(kOperation, values.a, values.b) ? 1u : 0u, 0u);
   }
   return Encode(ApplyBinary(kOperation, values.a, values.b), kResultType);
+}
+
+uvec2 ComputeElement(Operands operands, uint e, uint k) {
+  return kIsPow ? uvec2(operands.a[k & 3u], 0u) : Compute(ValuesOf(operands, e, k));
 }
 
 #if TENSOR_READS == READS_TEXELS
@@ -112,9 +114,15 @@ uvec2 PrepareTurn(uint word) { return OffsetsOfTurn(word, kOperandType).xy; }
 Operands PrepareWord(uvec2 offsets, uint i, uint ahead) {
   Operands operands;
   operands.places = QuadOffsets(0u, uvec4(0u));
-  operands.a = OPERAND_WORD(1, kOperandType, Access1(), offsets.x, i, ahead);
-  operands.b = OPERAND_WORD(2, kOperandType, Access2(), offsets.y, i, ahead);
+  operands.a = OPERAND_WORD(1, kOperandType, Access1(), BeginsAnywhere(kRowsByWords, 0u), offsets.x, i, ahead);
+  operands.b = OPERAND_WORD(2, kOperandType, Access2(), BeginsAnywhere(kRowsByWords, 1u), offsets.y, i, ahead);
   return operands;
+}
+
+uvec2 ComputeAt(uint e) {
+  const uvec2 offsets = StridedOffsets(e, 1u, P(1)).xy;
+  return Compute(Values(Decode(LOAD_RAW(1, kOperandType, offsets.x), kOperandType),
+                        Decode(LOAD_RAW(2, kOperandType, offsets.y), kOperandType)));
 }
 
 #if COMPUTE == COMPUTE_FLOAT
@@ -146,7 +154,8 @@ void StoreByWords() {
 #endif
   if (TakesRowsByWords()) {
     const uint length = max(P4(2u * max(P(1), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
-    STORE_ROWS_BY_WORDS(3, kResultType, P(0), length, uvec2, PrepareTurn, Operands, PrepareWord, ComputeElement)
+    STORE_ROWS_BY_WORDS(3, kResultType, P(0), length, VectorsOfTurn(kRowsByWords), uvec2, PrepareTurn, Operands,
+                        PrepareWord, ComputeElement, ComputeAt)
     return;
   }
   STORE_BY_WORDS(3, kResultType, P(0), uvec2, PrepareTurn, Operands, PrepareWord, ComputeElement)

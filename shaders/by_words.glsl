@@ -96,31 +96,59 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     }                                                                                                     \
   }
 
-// As STORE_BY_WORDS of elements of 32 bits, but turns begin anew in each row of `length` elements, which is any
-// number of them.
-#define STORE_ROWS_BY_WORDS(slot, type, count, length, Turn, PREPARE_TURN, State, PREPARE_WORD, COMPUTE_ELEMENT) \
+// As STORE_BY_WORDS, but turns, of so many vectors, begin anew in each row of `length` elements, which is any number
+// of them: those of its words that are whole. Words that rows share, and a last one that is not whole, are put together of what
+// COMPUTE_AT(e) gives for their elements.
+#define STORE_ROWS_BY_WORDS(slot, type, count, length, vectors, Turn, PREPARE_TURN, State, PREPARE_WORD,  \
+                            COMPUTE_ELEMENT, COMPUTE_AT)                                                  \
   {                                                                                                       \
+    const uint log2_per_word_ = 5u - BitsLog2(type);                                                      \
+    const uint per_word_ = 1u << log2_per_word_;                                                          \
     const uint length_ = (length);                                                                        \
-    const uint turns_of_row_ = TurnsOf(length_);                                                          \
-    const uint turns_ = (count) / length_ * turns_of_row_;                                                \
+    const uint rows_ = (count) / length_;                                                                 \
+    const uint words_max_ = length_ >> log2_per_word_;                                                    \
+    const uint words_of_turn_ = (vectors) * kSubgroupSize;                                                \
+    const uint turns_of_row_ = (words_max_ + words_of_turn_ - 1u) / words_of_turn_;                       \
+    const uint turns_ = rows_ * turns_of_row_;                                                            \
     const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, turns_);                                    \
     uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, turns_);                                                 \
     uint row_ = i_ / turns_of_row_;                                                                       \
-    uint in_row_ = FirstWordOfTurn(i_ - row_ * turns_of_row_);                                            \
+    uint in_row_ = (i_ - row_ * turns_of_row_) * words_of_turn_;                                          \
     for (; i_ < end_; ++i_) {                                                                             \
-      const uint base_ = UNIFORM(row_ * length_ + in_row_);                                               \
+      const uint first_ = (row_ * length_ + per_word_ - 1u) >> log2_per_word_;                            \
+      const uint words_ = ((row_ * length_ + length_) >> log2_per_word_) - first_;                        \
+      const uint base_ = UNIFORM(first_ + in_row_);                                                       \
       const Turn turn_ = PREPARE_TURN(base_);                                                             \
-      [[unroll]] for (uint k_ = 0u; k_ < kWordsAtOnce; ++k_) {                                            \
-        const uint ahead_ = WORD_AHEAD(base_, k_, (count));                                               \
+      [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                               \
+        const uint ahead_ = WORD_AHEAD(base_, k_, WordsOf(type, count));                                  \
         const State state_ = PREPARE_WORD(turn_, PlaceInStretch(k_), ahead_);                             \
         const uint word_ = base_ + PlaceInStretch(k_);                                                    \
-        const uvec2 raw_ = COMPUTE_ELEMENT(state_, word_, 0u);                                            \
-        if (in_row_ + PlaceInStretch(k_) < length_) STORE_WORD(slot, word_, raw_.x);                      \
+        uvec4 bits_ = uvec4(0u);                                                                          \
+        [[unroll]] for (uint j_ = 0u; j_ < per_word_; ++j_) {                                             \
+          const uint e_ = (word_ << log2_per_word_) + j_;                                                 \
+          InsertElement(bits_, type, j_, COMPUTE_ELEMENT(state_, e_, j_));                                \
+        }                                                                                                 \
+        if (in_row_ + PlaceInStretch(k_) < words_) STORE_WORD(slot, word_, bits_.x);                      \
       }                                                                                                   \
-      in_row_ += FirstWordOfTurn(1u);                                                                     \
-      const bool is_next_ = in_row_ >= length_;                                                           \
+      in_row_ += words_of_turn_;                                                                          \
+      const bool is_next_ = in_row_ >= words_max_;                                                        \
       row_ += is_next_ ? 1u : 0u;                                                                         \
       in_row_ = is_next_ ? 0u : in_row_;                                                                  \
+    }                                                                                                     \
+    if (per_word_ > 1u) {                                                                                 \
+      const uint last_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, rows_);                                  \
+      uint row_ = StartOfWorkgroup(gl_WorkGroupID.x, rows_) + gl_SubgroupInvocationID;                    \
+      for (; row_ < last_; row_ += kSubgroupSize) {                                                       \
+        const uint next_ = row_ * length_ + length_;                                                      \
+        const uint first_ = next_ & ~(per_word_ - 1u);                                                    \
+        if (first_ != next_) {                                                                            \
+          uvec4 bits_ = uvec4(0u);                                                                        \
+          [[unroll]] for (uint j_ = 0u; j_ < per_word_; ++j_) {                                           \
+            InsertElement(bits_, type, j_, COMPUTE_AT(min(first_ + j_, (count) - 1u)));                   \
+          }                                                                                               \
+          STORE_WORD(slot, first_ >> log2_per_word_, bits_.x);                                            \
+        }                                                                                                 \
+      }                                                                                                   \
     }                                                                                                     \
   }
 
@@ -135,16 +163,30 @@ uvec4 OffsetsOfTurn(uint word, uint type) {
   return uvec4(UNIFORM(offsets.x), UNIFORM(offsets.y), UNIFORM(offsets.z), UNIFORM(offsets.w));
 }
 
-// Where rows go by words one by one `rows_by_words` is not 0, and has a bit for each operand, from the second lowest
-// on, that has one element for all of a row; others have one for each of its words.
+// Where rows go by words one by one `rows_by_words` is not 0, and says of each operand, in two bits from the second
+// lowest on, what a row has of it (RowOperand of service/passes/lower_elementwise.cc): elements that begin with a
+// word where those of the result do, one element, or elements that begin anywhere.
+const uint kRowOne = 1u;
+const uint kRowAnywhere = 2u;
+uint OperandOfRow(uint rows_by_words, uint operand) { return (rows_by_words >> (2u * operand + 1u)) & 3u; }
 uint AccessOfRows(uint rows_by_words, uint operand) {
-  return ((rows_by_words >> (operand + 1u)) & 1u) != 0u ? kAccessOne : kAccessQuad;
+  return OperandOfRow(rows_by_words, operand) == kRowOne ? kAccessOne : kAccessQuad;
 }
-// What the elements of the turn's i-th word have of the operand in `slot`, as a quad.
-#define OPERAND_WORD(slot, type, access, offset, i, ahead)                                                \
+bool BeginsAnywhere(uint rows_by_words, uint operand) {
+  return OperandOfRow(rows_by_words, operand) == kRowAnywhere;
+}
+// Above that it says how many vectors a turn has.
+uint VectorsOfTurn(uint rows_by_words) { return rows_by_words >> 9; }
+
+// What the elements of the turn's i-th word have of the operand in `slot`, as a quad. `anywhere`: whether they may
+// begin within a word of it.
+#define OPERAND_WORD(slot, type, access, anywhere, offset, i, ahead)                                      \
   uvec4((access) == kAccessOne ? LOAD_RAW(slot, type, STRIDED_RANK == 1u ? 0u : (offset)).x               \
-                               : LOAD_WORD(slot, ((offset) >> (5u - BitsLog2(type))) + (i)) +             \
-                                     (STRIDED_RANK == 1u ? ASK_WORD(slot, ahead) : 0u),                   \
+        : (anywhere) && BitsLog2(type) < 5u                                                               \
+            ? JoinWords(LOAD_WORD(slot, WordOf(type, offset) + (i)),                                      \
+                        LOAD_WORD(slot, WordOf(type, offset) + ((i) + 1u)), ShiftInWord(type, offset))    \
+            : LOAD_WORD(slot, WordOf(type, offset) + (i)) +                                               \
+                  (STRIDED_RANK == 1u ? ASK_WORD(slot, ahead) : 0u),                                      \
         0u, 0u, 0u)
 
 #endif

@@ -29,11 +29,6 @@ uvec2 PlacesOfRow(uint row) {
   return uvec2(P(2) + StridedOffsets(row, 2u, P(1)).x, (P(3) << kLog2PerWord) + row * P(4));
 }
 
-// The word that begins `shift` bits into `low`, and ends in `high`.
-uint Join(uint low, uint high, uint shift) {
-  return kPerWord == 1u || shift == 0u ? low : low >> shift | high << (32u - shift);
-}
-
 // A word `word` of the result of which the lowest `shift` bits are another row's, which has been stored.
 uint KeepLowest(uint word, uint bits, uint shift) {
   const uint lowest = (1u << shift) - 1u;
@@ -67,7 +62,7 @@ void RepeatRow(uint source, uint result) {
 
 #define OWN_WORD(i, from, k) LOAD_WORD(1, (from) + PlaceInStretch(k))
 #define JOINED_WORD(i, from, k) \
-  Join(LOAD_WORD(1, (from) + PlaceInStretch(k)), LOAD_WORD(1, (from) + (PlaceInStretch(k) + 1u)), shift)
+  JoinWords(LOAD_WORD(1, (from) + PlaceInStretch(k)), LOAD_WORD(1, (from) + (PlaceInStretch(k) + 1u)), shift)
 void CopyRow(uint source, uint result) {
   if (kPerWord == 1u) {
     STRETCHES_LOOP(2, result, source, P(4), OWN_WORD)
@@ -81,11 +76,11 @@ void CopyRow(uint source, uint result) {
   const uint shift = ((source - within) & (kPerWord - 1u)) << kLog2Bits;
   const uint last = (source + P(4) - 1u) >> kLog2PerWord;
   const uint first_bits =
-      Join(LOAD_WORD(1, max(begin, 1u) - 1u), LOAD_WORD(1, min(begin, last)), shift);
+      JoinWords(LOAD_WORD(1, max(begin, 1u) - 1u), LOAD_WORD(1, min(begin, last)), shift);
   StoreOne(first, KeepLowest(first, first_bits, within << kLog2Bits));
   if (words > 2u) STRETCHES_LOOP(2, first + 1u, begin, words - 2u, JOINED_WORD)
   const uint end = begin + words - 2u;
-  const uint last_bits = Join(LOAD_WORD(1, min(end, last)), LOAD_WORD(1, min(end + 1u, last)), shift);
+  const uint last_bits = JoinWords(LOAD_WORD(1, min(end, last)), LOAD_WORD(1, min(end + 1u, last)), shift);
   if (words > 1u) StoreOne(first + words - 1u, last_bits);
 }
 

@@ -7,7 +7,8 @@
 // besides operands: of one operand, {alpha, beta, least, greatest}; else constants {first, second}.
 // Specialisation constants: 1 data type of the result, 2 operands, 3 to 6 their data types, 7 steps,
 // 8 to 15 the steps (service/passes/lower_elementwise_chain.cc), 16 rank, 17 what lies in rows
-// (kTurnsInRows), 18 to 21 access to slots 1 to 4 (strided.glsl).
+// (kTurnsInRows), 18 to 21 access to slots 1 to 4 (strided.glsl), 22 whether rows go by words one by one on
+// llvmpipe (OperandOfRow of by_words.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "unary.glsl"
@@ -35,6 +36,7 @@ layout(constant_id = 18) const uint kAccess1 = 0u;
 layout(constant_id = 19) const uint kAccess2 = 0u;
 layout(constant_id = 20) const uint kAccess3 = 0u;
 layout(constant_id = 21) const uint kAccess4 = 0u;
+layout(constant_id = 22) const uint kRowsByWords = 0u;
 
 #define STRIDED_RANK kRank
 #include "by_words.glsl"
@@ -86,6 +88,15 @@ struct Operands {
   uvec4 of[kOperandsMax];
 };
 
+#if TENSOR_READS == READS_TEXELS
+bool TakesRowsByWords() { return kRowsByWords != 0u && CanGoByWords(kResultType); }
+uint Access(uint operand, uint access) {
+  return TakesRowsByWords() ? AccessOfRows(kRowsByWords, operand) : access;
+}
+#else
+uint Access(uint operand, uint access) { return access; }
+#endif
+
 Operands Prepare(uint first) {
   Operands operands;
   operands.places = OffsetsOfQuad(first, 1u, P(1));
@@ -133,19 +144,7 @@ float Apply(Values values, uint number, uint step) {
     values.of[kOperandsMax + i] = rounds ? HalfToFloat(FloatToHalf(result)) : result; \
   }
 
-uvec2 ComputeElement(Operands operands, uint e, uint k) {
-  uvec4 offsets = OffsetsInQuad(operands.places, e, kInRows != 0u, 1u, P(1));
-  Values values;
-#define LOAD_OPERAND(i, slot, offset)                                                         \
-  if (i < kOperands) {                                                                        \
-    values.of[i] = ToFloat(OPERAND_ELEMENT(slot, kType##slot, kAccess##slot, operands.of[i],  \
-                                           k, offset),                                        \
-                           kType##slot);                                                      \
-  }
-  LOAD_OPERAND(0u, 1, offsets.x)
-  LOAD_OPERAND(1u, 2, offsets.y)
-  LOAD_OPERAND(2u, 3, offsets.z)
-  LOAD_OPERAND(3u, 4, offsets.w)
+uvec2 Compute(Values values) {
   STEP(0)
   STEP(1)
   STEP(2)
@@ -159,16 +158,49 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   return Encode(result, kResultType);
 }
 
+uvec2 ComputeElement(Operands operands, uint e, uint k) {
+  uvec4 offsets = OffsetsInQuad(operands.places, e, kInRows != 0u, 1u, P(1));
+  Values values;
+#define LOAD_OPERAND(i, slot, offset)                                                         \
+  if (i < kOperands) {                                                                        \
+    values.of[i] = ToFloat(OPERAND_ELEMENT(slot, kType##slot, Access(i, kAccess##slot),       \
+                                           operands.of[i], k, offset),                        \
+                           kType##slot);                                                      \
+  }
+  LOAD_OPERAND(0u, 1, offsets.x)
+  LOAD_OPERAND(1u, 2, offsets.y)
+  LOAD_OPERAND(2u, 3, offsets.z)
+  LOAD_OPERAND(3u, 4, offsets.w)
+  return Compute(values);
+}
+
 #if TENSOR_READS == READS_TEXELS
 uvec4 PrepareTurn(uint word) { return OffsetsOfTurn(word, kResultType); }
 Operands PrepareWord(uvec4 offsets, uint i, uint ahead) {
   Operands operands;
   operands.places = QuadOffsets(0u, uvec4(0u));
-  operands.of[0] = OPERAND_WORD(1, kType1, kAccess1, offsets.x, i, ahead);
-  if (kOperands > 1u) operands.of[1] = OPERAND_WORD(2, kType2, kAccess2, offsets.y, i, ahead);
-  if (kOperands > 2u) operands.of[2] = OPERAND_WORD(3, kType3, kAccess3, offsets.z, i, ahead);
-  if (kOperands > 3u) operands.of[3] = OPERAND_WORD(4, kType4, kAccess4, offsets.w, i, ahead);
+#define PREPARE_WORD_OF(n, slot, offset)                                                          \
+  if (n < kOperands) {                                                                            \
+    operands.of[n] = OPERAND_WORD(slot, kType##slot, Access(n, kAccess##slot),                    \
+                                  BeginsAnywhere(kRowsByWords, n), offset, i, ahead);             \
+  }
+  PREPARE_WORD_OF(0u, 1, offsets.x)
+  PREPARE_WORD_OF(1u, 2, offsets.y)
+  PREPARE_WORD_OF(2u, 3, offsets.z)
+  PREPARE_WORD_OF(3u, 4, offsets.w)
   return operands;
+}
+
+uvec2 ComputeAt(uint e) {
+  const uvec4 offsets = StridedOffsets(e, 1u, P(1));
+  Values values;
+#define LOAD_ELEMENT(n, slot, offset)                                                             \
+  if (n < kOperands) values.of[n] = ToFloat(LOAD_RAW(slot, kType##slot, offset), kType##slot);
+  LOAD_ELEMENT(0u, 1, offsets.x)
+  LOAD_ELEMENT(1u, 2, offsets.y)
+  LOAD_ELEMENT(2u, 3, offsets.z)
+  LOAD_ELEMENT(3u, 4, offsets.w)
+  return Compute(values);
 }
 
 bool CanGoByWords(uint number, uint type, uint access) {
@@ -176,11 +208,18 @@ bool CanGoByWords(uint number, uint type, uint access) {
   return CanOperandGoByWords(access) && BitsLog2(type) == BitsLog2(kResultType);
 }
 bool GoesByWords() {
+  if (TakesRowsByWords()) return true;
   return CanGoByWords(kResultType) && kInRows == kTurnsInRows && kRank == 1u &&
          CanGoByWords(0u, kType1, kAccess1) && CanGoByWords(1u, kType2, kAccess2) &&
          CanGoByWords(2u, kType3, kAccess3) && CanGoByWords(3u, kType4, kAccess4);
 }
 void StoreByWords() {
+  if (TakesRowsByWords()) {
+    const uint length = max(P4(2u * max(P(1), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
+    STORE_ROWS_BY_WORDS(5, kResultType, P(0), length, VectorsOfTurn(kRowsByWords), uvec4, PrepareTurn, Operands,
+                        PrepareWord, ComputeElement, ComputeAt)
+    return;
+  }
   STORE_BY_WORDS(5, kResultType, P(0), uvec4, PrepareTurn, Operands, PrepareWord, ComputeElement)
 }
 #else

@@ -352,6 +352,13 @@ uint WordsOf(uint type, uint count) {
   return (count + (32u >> log2_bits) - 1u) >> (5u - log2_bits);
 }
 
+// Of elements of at most 32 bits: the word that element e begins in, and at which of its bits.
+uint WordOf(uint type, uint e) { return e >> (5u - BitsLog2(type)); }
+uint ShiftInWord(uint type, uint e) { return (e << BitsLog2(type)) & 31u; }
+
+// The word that begins `shift` bits into `low`, and ends in `high`.
+uint JoinWords(uint low, uint high, uint shift) { return low >> shift | (high << 1) << (31u - shift); }
+
 // Sets `quad` (uvec4) to the elements of `type` from `first` on, of `count` in all:
 // COMPUTE_ELEMENT(state, e, k) gives the raw bits (uvec2) of element e, which is first + k or the last
 // one where there are no more. Loops over few elements unroll, over many only where ATTRIBUTE, of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <variant>
@@ -96,26 +97,70 @@ void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& cal
   }
 }
 
-// Whether rows go by words one by one, and which operands have one element for each: where quads do
-// not lie in them, on llvmpipe, of elements of 32 bits.
+constexpr uint32_t kLanesMax = 16;  // Of a vector.
+
+// What a row has of an operand where rows go by words (OperandOfRow of shaders/by_words.glsl).
+enum class RowOperand : uint32_t { kWords, kOne, kAnywhere };
+
+// Nothing where neighbours in a row are no neighbours in the operand. Of other shapes than the
+// result's, graphs of several sizes have one kernel for all.
+std::optional<RowOperand> RowOperandOf(std::span<const StridedDimension> dimensions,
+                                       uint32_t per_word, size_t operand, bool has_other_sizes) {
+  const uint32_t stride = dimensions.back().strides[operand];
+  if (stride == 0) return RowOperand::kOne;
+  if (stride != 1) return std::nullopt;
+  uint32_t own_stride = dimensions.back().size;  // The result's.
+  for (size_t d = dimensions.size() - 1; d-- > 0;) {
+    const uint32_t difference = dimensions[d].strides[operand] - own_stride;
+    if (difference % per_word != 0 || (difference != 0 && has_other_sizes)) {
+      return RowOperand::kAnywhere;
+    }
+    own_stride *= dimensions[d].size;
+  }
+  return RowOperand::kWords;
+}
+
+// Of how many vectors a turn is best, where rows have so many words. A turn takes as long as one
+// more.
+uint32_t VectorsOfTurn(uint32_t words) {
+  constexpr uint32_t kVectorsMax = 5;
+  const auto time = [&](uint32_t vectors) {
+    return uint64_t{DivideRoundingUp(words, vectors * kLanesMax)} * (vectors + 1);
+  };
+  uint32_t best = kVectorsMax;
+  for (uint32_t vectors = kVectorsMax - 1; vectors > 0; --vectors) {
+    if (time(vectors) < time(best)) best = vectors;
+  }
+  return best;
+}
+
+// Whether rows go by words one by one, and what they have of each operand: where quads do not lie
+// in them, on llvmpipe, of elements as wide as the result's.
 uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const LoweredCall& call,
                      const LoweringBuilder& builder) {
-  constexpr uint32_t kRowMin = 16;  // A vector of lanes.
   const size_t operands = call.buffers.size() - 1;
-  const bool are_words = std::ranges::all_of(call.buffers, [&](const LoweredBuffer& buffer) {
-    return BitsPerElement(builder.descriptor(buffer.value).data_type()) == 32;
+  const uint32_t bits = BitsPerElement(builder.descriptor(call.buffers.back().value).data_type());
+  const auto buffers = std::span(call.buffers).subspan(call.shader == ShaderId::kWhere ? 1 : 0);
+  const bool are_as_wide = std::ranges::all_of(buffers, [&](const LoweredBuffer& buffer) {
+    return BitsPerElement(builder.descriptor(buffer.value).data_type()) == bits;
   });
-  if (builder.wide() || !are_words || dimensions.back().size < kRowMin ||
-      WhatLiesInRows(dimensions, /*per_quad=*/4, operands) != InRows::kNothing) {
+  if (builder.wide() || !are_as_wide || bits < 8 || bits > 32 ||
+      dimensions.back().size < kLanesMax * (32 / bits) ||
+      WhatLiesInRows(dimensions, /*per_quad=*/128 / bits, operands) != InRows::kNothing) {
     return 0;
   }
-  uint32_t access = 1;
+  uint32_t rows = 1;
   for (size_t i = 0; i < operands; ++i) {
-    const uint32_t stride = dimensions.back().strides[i];
-    if (stride > 1) return 0;
-    if (stride == 0) access |= 2u << i;
+    const std::optional<RowOperand> operand =
+        RowOperandOf(dimensions, 32 / bits, i, builder.has_other_sizes());
+    if (!operand) return 0;
+    rows |= static_cast<uint32_t>(*operand) << (2 * i + 1);
   }
-  return access;
+  constexpr uint32_t kVectorsOfAnySize = 4;
+  const uint32_t vectors = builder.has_other_sizes()
+                               ? kVectorsOfAnySize
+                               : VectorsOfTurn(dimensions.back().size / (32 / bits));
+  return rows | vectors << 9;
 }
 
 // KernelCall::cost_per_turn of kernels of one dimension without loops but those over the elements
@@ -191,7 +236,8 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
   AppendAccess(dimensions, call, builder);
   if (takes_rows_by_words) {
     call.specialization.push_back(RowsByWords(dimensions, call, builder));
-    // Of 16 lanes at most, each turn of four vectors walks all dimensions.
+    // Of 16 lanes at most, each turn of four vectors walks all dimensions, and so does each element
+    // of a word that rows share.
     const uint64_t length = dimensions.back().size;
     const uint64_t lane_turns = (length / 4 + 16) * (1 + dimensions.size());
     if (call.specialization.back() != 0) {
@@ -270,7 +316,7 @@ Status LowerWhere(const Node& node, LoweringBuilder& builder) {
   call.invocations = StoreQuads(result);
   call.cost = BytesTouched(node, builder);
   call.cost_per_turn = FlatCostPerTurn(call, builder);
-  AddBroadcastCall(std::move(call), builder);
+  AddBroadcastCall(std::move(call), builder, /*constants=*/{}, /*takes_rows_by_words=*/true);
   return {};
 }
 

@@ -24,7 +24,7 @@ Status AddCast(ValueId from, ValueId to, LoweringBuilder& builder);
 // Adds a call that broadcasts its operands to the shape of the result, its last buffer: completes
 // the parameters and the specialisation constants. `constants` are parameters from word
 // kBroadcastConstants on. `takes_rows_by_words`: the kernel has a specialisation constant for that,
-// AccessOfRows of shaders/by_words.glsl, behind the others.
+// OperandOfRow of shaders/by_words.glsl, behind the others.
 inline constexpr size_t kBroadcastConstants = 128;
 void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
                       std::span<const uint32_t> constants = {}, bool takes_rows_by_words = false);

@@ -47,13 +47,15 @@ TEST_F(Fusion, DecomposedActivations_AreOneKernel) {
 }
 
 TEST_F(Fusion, ChainOfBroadcastOperands_IsOneKernel) {
-  for (const Shape& shape : {Shape{4, 12}, Shape{5, 7}}) {
-    ExpectKernels(1, [&](Net& net) {
-      webnn::GraphBuilder& builder = net.builder;
-      Operand x = Must(builder.Mul(net.In(kFloat, shape), net.In(kFloat, {shape[1]})));
-      x = Must(builder.Sub(net.In(kFloat, {shape[0], 1}), x));
-      net.Out(Must(builder.Max(x, net.In(kFloat, {}))));
-    });
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (const Shape& shape : {Shape{4, 12}, Shape{5, 7}, Shape{5, 77}, Shape{7, 194}}) {
+      ExpectKernels(1, [&](Net& net) {
+        webnn::GraphBuilder& builder = net.builder;
+        Operand x = Must(builder.Mul(net.In(type, shape), net.In(type, {shape[1]})));
+        x = Must(builder.Sub(net.In(type, {shape[0], 1}), x));
+        net.Out(Must(builder.Max(x, net.In(type, {}))));
+      });
+    }
   }
 }
 

@@ -316,8 +316,19 @@ TEST(Binary, RowsByWords_MatchReference) {
       {{5, 1, 66}, {3, 66}},
       {{3, 1, 2, 1, 2, 65}, {2, 1, 3, 1, 65}},
       {{1, 2, 1, 3, 1, 2, 1, 19}, {2, 1, 3, 1, 2, 1, 2, 1}},
+      // Of types of less than a word: rows that begin with each of its elements, and operands that
+      // begin with others than the result.
+      {{9, 67}, {67}},
+      {{40, 65}, {40, 1}},
+      {{7, 74}, {74}},
+      {{3, 5, 66}, {1, 5, 66}},
+      {{3, 5, 81}, {3, 1, 81}},
+      {{2, 3, 7, 93}, {7, 93}},
+      {{5, 1, 330}, {3, 330}},
+      {{2, 1, 3, 1, 2, 1, 95}, {3, 1, 2, 1, 2, 95}},
   };
-  for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kInt32}) {
+  for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kInt32,
+                               OperandDataType::kFloat16, OperandDataType::kInt8}) {
     for (const auto& [a_shape, b_shape] : shapes) {
       ExpectDifference(type, a_shape, b_shape);
       ExpectDifference(type, b_shape, a_shape);

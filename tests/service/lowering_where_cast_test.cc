@@ -10,23 +10,45 @@
 namespace webnnd::service::elementwise_test {
 namespace {
 
+void ExpectChoice(OperandDataType type, const webidl::Shape& condition_shape,
+                  const webidl::Shape& a_shape, const webidl::Shape& b_shape) {
+  SCOPED_TRACE(Name(type) + webidl::ShapeToString(condition_shape) +
+               webidl::ShapeToString(a_shape) + webidl::ShapeToString(b_shape));
+  HostTensor condition = Counting(OperandDataType::kUint8, condition_shape, 0);
+  Values conditions = condition.Values();
+  for (size_t i = 0; i < conditions.size(); ++i) conditions[i] = i * i % 7 % 3 * 128 % 255;
+  condition = HostTensor::Create(OperandDataType::kUint8, condition_shape, conditions);
+  const HostTensor a = Counting(type, a_shape, 1);
+  const HostTensor b = Counting(type, b_shape, 40);
+  const HostTensor result = RunOne(OperatorKind::kWhere, {condition, a, b});
+  const webidl::Shape& shape = result.descriptor.shape();
+  const Values a_values = a.Values();
+  const Values b_values = b.Values();
+  Values expected;
+  for (size_t i = 0; i < result.descriptor.element_count(); ++i) {
+    const bool chosen = conditions[BroadcastIndex(condition_shape, shape, i)] != 0;
+    expected.push_back(chosen ? a_values[BroadcastIndex(a_shape, shape, i)]
+                              : b_values[BroadcastIndex(b_shape, shape, i)]);
+  }
+  ExpectClose(expected, result, 0);
+}
+
 TEST(Where, AllTypes_ChooseWithBroadcasting) {
   for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kFloat16,
                                OperandDataType::kUint64, OperandDataType::kInt8}) {
-    for (uint32_t width : {5u, 16u}) {
-      Values conditions;
-      for (uint32_t i = 0; i < 3 * width; ++i) conditions.push_back(i * i % 7 % 3 * 128 % 255);
-      HostTensor condition = HostTensor::Create(OperandDataType::kUint8, {3, 1, width}, conditions);
-      HostTensor a = Counting(type, {2, width}, 1);
-      HostTensor b = Counting(type, {1}, 40);
-      HostTensor result = RunOne(OperatorKind::kWhere, {condition, a, b});
-      ASSERT_EQ(result.descriptor.shape(), (webidl::Shape{3, 2, width}));
-      Values expected;
-      for (size_t i = 0; i < size_t{6} * width; ++i) {
-        long double chosen = conditions[BroadcastIndex({3, 1, width}, {3, 2, width}, i)];
-        expected.push_back(chosen != 0 ? a.Values()[i % (2 * width)] : b.Values()[0]);
-      }
-      ExpectClose(expected, result, 0);
+    for (uint32_t width : {5u, 16u}) ExpectChoice(type, {3, 1, width}, {2, width}, {1});
+  }
+}
+
+// Rows that quads do not lie in (STORE_ROWS_BY_WORDS of shaders/by_words.glsl).
+TEST(Where, RowsByWords_ChooseWithBroadcasting) {
+  for (OperandDataType type :
+       {OperandDataType::kFloat32, OperandDataType::kFloat16, OperandDataType::kInt8}) {
+    for (uint32_t width : {67u, 74u, 129u, 333u}) {
+      ExpectChoice(type, {3, 1, width}, {2, width}, {1});
+      ExpectChoice(type, {2, 1}, {3, 2, width}, {width});
+      ExpectChoice(type, {width}, {}, {3, 2, width});
+      ExpectChoice(type, {3, 2, width}, {3, 1, width}, {2, 1});
     }
   }
 }

@@ -293,6 +293,20 @@ void AddElementwise(Cases& cases) {
       },
       cases);
   Add(
+      kFloats, "where of a mask, else a constant,", {12, 197, 197},
+      [](GraphSketch& g, const Operand& x) {
+        return g->Where(g.Input(OperandDataType::kUint8, {1, 197, 197}), x,
+                        g.Constant(x.data_type(), {1}));
+      },
+      cases);
+  Add(
+      kFloats, "scale and mask in one kernel of", {12, 197, 197},
+      [](GraphSketch& g, const Operand& x) {
+        const Operand scaled = Must(g->Mul(x, g.Constant(x.data_type(), {1})));
+        return g->Add(scaled, g.Input(x.data_type(), {1, 197, 197}));
+      },
+      cases);
+  Add(
       kFloats, "mul by a column of", {4096, 1023},
       [](GraphSketch& g, const Operand& x) {
         return g->Mul(x, g.Input(x.data_type(), {4096, 1}));
