@@ -291,21 +291,55 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   call.invocations = count;
 }
 
-constexpr uint32_t kSideOfSquare = 16;  // kSide of shaders/transpose_words.comp.
+// kSide of shaders/transpose_words.comp.
+uint32_t SideOfSquare(uint32_t bits) { return bits == 64 ? 8 : 16 * (32 / bits); }
 
-// Where rows of either side begin anywhere: the dimension of words that follow each other in the
-// source, if it and the innermost one are long enough for squares of shaders/transpose_words.comp.
-std::optional<size_t> FindTransposedWords(const RegionCopy& copy, bool wide) {
+// Of a row of the result's elements, those that squares take, however it begins.
+uint32_t TransposedOfRow(uint32_t row, uint32_t bits) {
+  const uint32_t per_word = bits < 32 ? 32 / bits : 1;
+  if (row % per_word == 0) return row;
+  return row < per_word ? 0 : (row + 1 - per_word) / per_word * per_word;
+}
+
+// Whether the region begins with a word, and ends with one, or with the result: what is behind it
+// in its last word is lost.
+bool IsOfWholeWords(const RegionCopy& copy, uint32_t bits, const LoweringBuilder& builder) {
+  const uint32_t per_word = bits < 32 ? 32 / bits : 1;
+  const uint64_t end = copy.result_offset + ElementCount(copy);
+  return copy.run_stride == 0 && copy.result_offset % per_word == 0 &&
+         (end % per_word == 0 || end == builder.descriptor(copy.result).element_count());
+}
+
+// Whether squares of shaders/transpose_words.comp take all of rows that are shorter than their
+// sides: those of a matrix, whose columns are dimension `contiguous`, follow each other.
+bool TakesAllOfRows(const RegionCopy& copy, size_t contiguous, uint32_t bits) {
+  const uint32_t per_word = bits < 32 ? 32 / bits : 1;
+  const uint32_t row = copy.dimensions.back().size;
+  const uint32_t side = SideOfSquare(bits);
+  return contiguous + 2 == copy.dimensions.size() && TransposedOfRow(row, bits) < side &&
+         row >= (bits < 32 ? side / 2 : side * 5 / 16) &&
+         copy.dimensions[contiguous].size % per_word == 0;
+}
+
+// Where rows of either side begin anywhere: the dimension of elements that follow each other in the
+// source, if it and the innermost one are long enough for shaders/transpose_words.comp.
+std::optional<size_t> FindTransposedWords(const RegionCopy& copy, uint32_t bits,
+                                          const LoweringBuilder& builder) {
   const std::vector<StridedDimension>& dimensions = copy.dimensions;
-  if (wide || copy.run_stride != 0 || dimensions.back().size < kSideOfSquare) return std::nullopt;
+  if (builder.wide() || bits < 8 || !IsOfWholeWords(copy, bits, builder)) return std::nullopt;
+  const uint32_t side = SideOfSquare(bits);
+  const bool has_long_rows = TransposedOfRow(dimensions.back().size, bits) >= side;
   for (size_t d = 0; d + 1 < dimensions.size(); ++d) {
-    if (dimensions[d].strides[0] == 1 && dimensions[d].size >= kSideOfSquare) return d;
+    if (dimensions[d].strides[0] == 1 && dimensions[d].size >= side) {
+      return has_long_rows || TakesAllOfRows(copy, d, bits) ? std::optional(d) : std::nullopt;
+    }
   }
   return std::nullopt;
 }
 
-void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, LoweredCall& call) {
-  const StridedDimension& rows = copy.dimensions.back();
+void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, uint32_t bits,
+                            LoweredCall& call) {
+  const StridedDimension& row = copy.dimensions.back();
   const StridedDimension& columns = copy.dimensions[contiguous];
   std::vector<StridedDimension> outer;
   uint32_t stride = 1;
@@ -320,26 +354,35 @@ void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, LoweredCa
     stride *= dimension.size;
   }
   outer = Coalesce(outer);
-  const uint32_t along = DivideRoundingUp(rows.size, kSideOfSquare);
-  const uint32_t down = DivideRoundingUp(columns.size, kSideOfSquare);
+  const std::vector<StridedDimension> rows(copy.dimensions.begin(), copy.dimensions.end() - 1);
+  const uint32_t side = SideOfSquare(bits);
+  const bool takes_all = TakesAllOfRows(copy, contiguous, bits);
+  const uint32_t of_row = takes_all ? side : TransposedOfRow(row.size, bits);
+  const uint32_t along = DivideRoundingUp(of_row, side);
+  const uint32_t down = DivideRoundingUp(columns.size, side);
   const uint64_t squares = ElementsOf(outer) * along * down;
+  const uint64_t row_count = ElementsOf(rows);
   call.shader = shaders::ShaderId::kTransposeWords;
-  call.specialization = {RankConstant(outer)};
+  call.specialization = {RankConstant(outer), static_cast<uint32_t>(std::bit_width(bits) - 1),
+                         bits < 32 ? RankConstant(rows) : 0, takes_all};
   call.parameters = {NarrowCast<uint32_t>(squares),
                      static_cast<uint32_t>(outer.size()),
-                     rows.size,
+                     row.size,
+                     of_row,
                      columns.size,
-                     rows.strides[0],
+                     row.strides[0],
                      result_step,
-                     copy.source_offset,
-                     copy.result_offset};
-  AppendDivisor(along, call.parameters);
-  AppendDivisor(down, call.parameters);
+                     copy.source_offset};
+  AppendDivisor(along, call.parameters, copy.result_offset);
+  AppendDivisor(down, call.parameters, NarrowCast<uint32_t>(row_count));
+  call.parameters.insert(call.parameters.end(), {static_cast<uint32_t>(rows.size()), 0, 0, 0});
   AppendDimensions(outer, call.parameters);
+  AppendDimensions(rows, call.parameters);
   call.workgroups = squares;
-  // With few lanes, a square is sixteen.
-  constexpr uint64_t kLaneTurns = 16 * 16;
-  call.cost = std::max(call.cost, squares * kLaneTurns);
+  // With few lanes, a square is sixteen, for each part of a word; and there are the ends of rows.
+  const uint64_t lane_turns =
+      squares * 16 * 16 * std::max(32 / bits, 1u) + row_count * (1 + rows.size()) * 8;
+  call.cost = std::max(call.cost, lane_turns);
 }
 
 // How many of the innermost dimensions make up a row that shaders/copy_rows.comp takes, where that
@@ -403,14 +446,9 @@ bool TakesRuns(const RegionCopy& copy, uint32_t bits, const LoweringBuilder& bui
   constexpr uint64_t kRowsMin = 16;
   const uint32_t per_word = 32 / bits;
   const StridedDimension& last = copy.dimensions.back();
-  // What is behind the region in its last word is lost.
-  const uint64_t end = copy.result_offset + ElementCount(copy);
-  const bool ends_with_a_word =
-      end % per_word == 0 || end == builder.descriptor(copy.result).element_count();
   return !builder.wide() && bits >= 8 && copy.dimensions.size() > 1 && last.strides[0] <= 1 &&
-         ends_with_a_word && last.size <= kWordsMax * per_word &&
+         IsOfWholeWords(copy, bits, builder) && last.size <= kWordsMax * per_word &&
          last.size >= kWordsMin * per_word && ElementCount(copy) / last.size >= kRowsMin &&
-         copy.run_stride == 0 && copy.result_offset % per_word == 0 &&
          AccessByQuads(copy.dimensions, 4 * per_word, /*operand=*/0, copy.source_offset) ==
              QuadAccess::kStrided;
 }
@@ -487,6 +525,13 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   call.buffers = {{copy.source, false}, {copy.result, true}};
   call.cost = uint64_t{count} * bits / 4;  // Read and written.
   bool whole_words = bits >= 32;
+  const std::optional<size_t> pairs =
+      bits == 64 ? FindTransposedWords(copy, bits, builder) : std::nullopt;
+  if (pairs) {
+    FillTransposeWordsCall(copy, *pairs, bits, call);
+    builder.AddCall(std::move(call));
+    return;
+  }
   if (bits == 64) DoubleToWords(copy);
   if (bits < 32) whole_words = ShrinkToWords(copy, 32 / bits);
   const OperandDataType unit = whole_words ? OperandDataType::kUint32 : descriptor.data_type();
@@ -497,9 +542,8 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), builder, call);
   } else if (TakesRuns(copy, whole_words ? 32 : bits, builder)) {
     FillRunsCall(copy, whole_words ? 32 : bits, call);
-  } else if (const auto words =
-                 whole_words ? FindTransposedWords(copy, builder.wide()) : std::nullopt) {
-    FillTransposeWordsCall(copy, *words, call);
+  } else if (const auto words = FindTransposedWords(copy, whole_words ? 32 : bits, builder)) {
+    FillTransposeWordsCall(copy, *words, whole_words ? 32 : bits, call);
   } else if (const size_t row = DimensionsOfRow(copy, whole_words ? 32 : bits, builder.wide())) {
     FillRowsCall(copy, row, whole_words ? 32 : bits, call);
   } else if (HasQuads(copy, PerQuad(unit))) {

@@ -167,11 +167,18 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   EXPECT_EQ(shader(kFloat, 16, 32, 2, false), ShaderId::kCopyRows);
   EXPECT_EQ(shader(kFloat, 16, 8192, 2, false), ShaderId::kCopyRows);
   EXPECT_EQ(shader(kHalf, 16, 32, 3, false), ShaderId::kCopyRows);
-  EXPECT_EQ(shader(kFloat, 16, 32, 15, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kFloat, 16, 32, 3, false), ShaderId::kCopyRows);
   // Where two dimensions are long enough for squares of words. On GPUs; too few or too short rows;
   // ones that are too long for a loop, or no whole words.
   EXPECT_EQ(shader(kFloat, 16, 32, 17, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kFloat, 16, 32, 65, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(kFloat, 16, 33, 5, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(kFloat, 16, 33, 4, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 16, 33, 33, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(kHalf, 16, 34, 17, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(kHalf, 15, 33, 17, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 3, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 3, true), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 16, 32, 2, true), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 15, 32, 2, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 2, 31, 2, false), ShaderId::kCopyQuads);

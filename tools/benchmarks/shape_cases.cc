@@ -217,6 +217,8 @@ void AddMovement(Cases& cases) {
   AddTranspose({1, 3, 224, 224}, {0, 2, 3, 1}, cases);
   AddTranspose({1, 224, 224, 3}, {0, 3, 1, 2}, cases);
   AddTranspose({1, 21, 512, 384}, {0, 2, 3, 1}, cases);
+  AddTranspose({1, 10, 256, 256}, {0, 2, 3, 1}, cases);
+  AddTranspose({1, 84, 8400}, {0, 2, 1}, cases);
   AddTranspose({1, 64, 2, 2, 128, 128}, {0, 1, 4, 2, 5, 3}, cases);
   AddTranspose({1, 8, 7, 8, 7, 96}, {0, 1, 3, 2, 4, 5}, cases);
   AddTranspose({4, 6, 8, 10, 12, 24}, {4, 2, 0, 3, 1, 5}, cases);
