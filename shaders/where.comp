@@ -90,9 +90,10 @@ Operands PrepareWord(uvec4 offsets, uint i, uint ahead) {
 
 uvec2 ComputeAt(uint e) {
   const uvec4 offsets = StridedOffsets(e, 1u, P(1));
+  const uint condition = LOAD_RAW(1, kUint8, offsets.x).x;
   const uvec2 a = LOAD_RAW(2, kType, offsets.y);
   const uvec2 b = LOAD_RAW(3, kType, offsets.z);
-  return LOAD_RAW(1, kUint8, offsets.x).x != 0u ? a : b;
+  return condition != 0u ? a : b;
 }
 
 void StoreRowsByWords() {
