@@ -39,12 +39,9 @@ layout(constant_id = 16) const uint kTapsDown = 0u;
 layout(constant_id = 17) const uint kStepDown = 1u;
 #define STRIDED_RANK kRank
 
-#include "arithmetic.glsl"
+#include "pool.glsl"
 #include "strided.glsl"
 #include "window.glsl"
-
-#define POOL_OPERATION(name, value) const uint kPool##name = value;
-#include "operations.inc"
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -53,32 +50,6 @@ WRITE_SLOT(2)
 const uint kHeight = 2u;
 const uint kWidth = 5u;
 const uint kDimensions = 8u;
-
-VALUE Least() {
-#if COMPUTE == COMPUTE_FLOAT
-  return -INFINITY;
-#elif COMPUTE == COMPUTE_INT
-  if (kType == kUint8) return 0;
-  return kType == kInt8 ? -128 : int(0x80000000u);
-#elif COMPUTE == COMPUTE_INT64
-  return int64_t(packUint2x32(uvec2(0u, 0x80000000u)));
-#else
-  return VALUE(0);
-#endif
-}
-
-VALUE Identity() { return kOperation == kPoolMax ? Least() : VALUE(0); }
-
-VALUE Combine(VALUE a, VALUE b) { return kOperation == kPoolMax ? Max(a, b) : a + b; }
-
-VALUE Finish(VALUE x, uvec2 counts) {
-#if COMPUTE == COMPUTE_FLOAT
-  // As floats: their product may be beyond 32 bits.
-  if (kOperation == kPoolAverage) return x / max(float(counts.x) * float(counts.y), 1.0);
-  if (kOperation == kPoolL2) return sqrt(x);
-#endif
-  return x;
-}
 
 uvec2 ComputeElement(uint e) {
   uvec4 place = StridedOffsets(e, kDimensions, P(1));
