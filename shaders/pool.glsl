@@ -24,6 +24,8 @@ VALUE Identity() { return kOperation == kPoolMax ? Least() : VALUE(0); }
 
 VALUE Combine(VALUE a, VALUE b) { return kOperation == kPoolMax ? Max(a, b) : a + b; }
 
+VALUE MapTap(VALUE tap) { return kOperation == kPoolL2 ? tap * tap : tap; }
+
 VALUE Finish(VALUE x, uvec2 counts) {
 #if COMPUTE == COMPUTE_FLOAT
   // As floats: their product may be beyond 32 bits.

@@ -67,8 +67,7 @@ uvec2 ComputeElement(uint e) {
     VALUE part = Identity();
 #define ADD_TAP(kx)                                            \
   {                                                            \
-    VALUE x = LOAD(1, kType, from + (kx) * step);              \
-    part = Combine(part, kOperation == kPoolL2 ? x * x : x);   \
+    part = Combine(part, MapTap(LOAD(1, kType, from + (kx) * step))); \
   }
     if (kIsNarrow != 0u) {
       for (uint kx = column_taps.x; kx < column_taps.y; ++kx) ADD_TAP(kx)
@@ -107,8 +106,7 @@ uvec2 ComputeOfFewTaps(QuadOffsets quad, uint e, uint k) {
       counts.y += uint(column_inside);
       bool inside = row_inside && column_inside;
       uint offset = place.y + y * P(2) + x * P(3);
-      VALUE tap = LOAD(1, kType, inside ? offset : 0u);
-      VALUE mapped = kOperation == kPoolL2 ? tap * tap : tap;
+      VALUE mapped = MapTap(LOAD(1, kType, inside ? offset : 0u));
       part = Combine(part, inside ? mapped : identity);
     }
     total = Combine(total, part);
@@ -144,8 +142,7 @@ void ComputeColumns(uvec4 place) {
     [[unroll]] for (uint i = 0u; i < kColumns; ++i) {
       VALUE part = identity;
       [[unroll]] for (uint kx = 0u; kx < kColumnTaps; ++kx) {
-        VALUE tap = Decode(uvec2(elements[kLead + i * kStep + kx], 0u), kType);
-        VALUE mapped = kOperation == kPoolL2 ? tap * tap : tap;
+        VALUE mapped = MapTap(Decode(uvec2(elements[kLead + i * kStep + kx], 0u), kType));
         if (kAllInside == 0u) {
           const bool column_inside = left + i * kStep + kx < size.y;
           const bool inside = row_inside && column_inside;
@@ -200,10 +197,7 @@ const uint kVectorsAtOnce = 4u;
 // There a workgroup is one subgroup; nothing else has the dimensions for it.
 bool GoesByWords() { return kWordStep != 0u; }
 
-VALUE MapTap(uint word) {
-  const VALUE tap = Decode(uvec2(word, 0u), kType);
-  return kOperation == kPoolL2 ? tap * tap : tap;
-}
+VALUE MapTapOf(uint word) { return MapTap(Decode(uvec2(word, 0u), kType)); }
 
 // Columns of the row from `first` on, as many vectors as that.
 #define COMPUTE_STRETCH(vectors, is_before, are_whole)                                                    \
@@ -220,7 +214,7 @@ VALUE MapTap(uint word) {
         LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + column_))                             \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
           const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                       \
-          const VALUE tap_ = is_inside_ ? MapTap(words_[v_]) : identity_;                                 \
+          const VALUE tap_ = is_inside_ ? MapTapOf(words_[v_]) : identity_;                               \
           parts_[v_] = Combine(parts_[v_], tap_);                                                         \
         }                                                                                                 \
       }                                                                                                   \
@@ -272,7 +266,7 @@ const uint kTapsDownMax = 16u;  // As in service/passes/lower_pool.cc.
       LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + kx_ * dilation_))                       \
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
         const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                         \
-        const VALUE tap_ = is_inside_ ? MapTap(words_[v_]) : identity_;                                   \
+        const VALUE tap_ = is_inside_ ? MapTapOf(words_[v_]) : identity_;                                 \
         parts_[v_] = Combine(parts_[v_], tap_);                                                           \
       }                                                                                                   \
     }                                                                                                     \

@@ -92,6 +92,11 @@ ShaderId PoolShader(webidl::OperandDataType type) {
                                static_cast<uint16_t>(ComputeClassOf(type)));
 }
 
+ShaderId PixelsShader(webidl::OperandDataType type) {
+  return static_cast<ShaderId>(static_cast<uint16_t>(ShaderId::kPoolChannelsFloat) +
+                               static_cast<uint16_t>(ComputeClassOf(type)));
+}
+
 // Rows of the result that a kernel goes down (ComputeBand of shaders/pool2d.comp), where windows
 // overlap.
 struct Bands {
@@ -121,14 +126,14 @@ Axis LinesOf(const Bands& bands) {
   return {.input = turns, .window = turns};
 }
 
-}  // namespace
-
-Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
-  const auto& attributes = std::get<webidl::Pool2dAttributes>(node.attributes);
-  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  Image sizes = ReadImage(input.shape(), attributes.layout);
-  Image output = ReadImage(result.shape(), attributes.layout);
+struct Windows {
+  Axis height;
+  Axis width;
+};
+Windows ReadWindows(const webidl::Pool2dAttributes& attributes, const OperandDescriptor& input,
+                    const OperandDescriptor& result) {
+  const Image sizes = ReadImage(input.shape(), attributes.layout);
+  const Image output = ReadImage(result.shape(), attributes.layout);
   Axis height = MakeAxis(0, attributes.padding, attributes.strides, attributes.dilations);
   Axis width = MakeAxis(1, attributes.padding, attributes.strides, attributes.dilations);
   const SpatialList& window = attributes.window_dimensions;
@@ -138,10 +143,94 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   width.input = sizes.column;
   width.window = window ? (*window)[1] : sizes.column;
   width.output = output.column;
+  return {height, width};
+}
+
+// How pixels whose channels are whole words are taken by words, on llvmpipe
+// (shaders/pool_channels.comp).
+struct PixelsByWords {
+  uint32_t words = 0;       // Of a pixel; 0: they are not.
+  uint32_t columns = 1;     // Of the result, for a workgroup at a time.
+  uint64_t lane_turns = 0;  // Iterations for those, by all lanes together at most.
+};
+PixelsByWords FindPixelsByWords(const webidl::Pool2dAttributes& attributes,
+                                const OperandDescriptor& input, const OperandDescriptor& result,
+                                bool wide) {
+  constexpr uint32_t kWordsMin = 8;  // Half of a vector.
+  constexpr uint64_t kUnitsMin = 64;
+  constexpr uint64_t kLanesMin = 4;
+  constexpr uint64_t kLanesMax = 16;
+  constexpr uint64_t kVectorsAtOnce = 4;
+  const uint32_t bits = webidl::BitsPerElement(input.data_type());
+  const Image sizes = ReadImage(input.shape(), attributes.layout);
+  const Image output = ReadImage(result.shape(), attributes.layout);
+  if (wide || attributes.layout != InputOperandLayout::kNhwc || bits < 8 || bits > 32 ||
+      sizes.channel % (32 / bits) != 0 || sizes.channel / (32 / bits) < kWordsMin) {
+    return {};
+  }
+  const auto [height, width] = ReadWindows(attributes, input, result);
+  const uint32_t words = sizes.channel / (32 / bits);
+  const uint64_t taps =
+      TapsMax(height, /*transposed=*/false) * (1 + TapsMax(width, /*transposed=*/false)) + 1;
+  const auto turns = [&](uint64_t lanes) {
+    return 2 + (words / (kVectorsAtOnce * lanes) + kVectorsAtOnce) * (1 + taps);
+  };
+  const uint64_t columns_max = kInvocationIterationsMax / turns(kLanesMin);
+  const uint64_t parts = DivideRoundingUp(kUnitsMin, uint64_t{output.batch} * output.row);
+  const auto columns = static_cast<uint32_t>(
+      std::min(columns_max, DivideRoundingUp<uint64_t>(output.column, parts)));
+  if (columns == 0) return {};
+  return {words, columns, columns * turns(kLanesMax) * kLanesMax};
+}
+
+void AddPixelsCall(const PixelsByWords& pixels, const Windows& windows, const Node& node,
+                   LoweringBuilder& builder) {
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const Image output =
+      ReadImage(builder.descriptor(node.results[0]).shape(), InputOperandLayout::kNhwc);
+  const uint32_t parts = DivideRoundingUp(output.column, pixels.columns);
+  const uint64_t units = uint64_t{output.batch} * output.row * parts;
+  const uint32_t row_words = windows.width.input * pixels.words;
+  LoweredCall call;
+  call.shader = PixelsShader(input.data_type());
+  call.specialization = {static_cast<uint32_t>(PoolOperationOf(node.kind)),
+                         static_cast<uint32_t>(input.data_type())};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {NarrowCast<uint32_t>(units), pixels.words, row_words,
+                     windows.height.input * row_words};
+  AppendDivisor(parts, call.parameters, pixels.columns);
+  AppendDivisor(output.row, call.parameters, output.column);
+  AppendAxis(windows.height, call.parameters);
+  AppendAxis(windows.width, call.parameters);
+  call.workgroups = units;
+  call.cost = units * pixels.lane_turns;
+  builder.AddCall(std::move(call));
+}
+
+}  // namespace
+
+bool PoolsPixelsByWords(const Node& node, const LoweringBuilder& builder) {
+  return FindPixelsByWords(std::get<webidl::Pool2dAttributes>(node.attributes),
+                           builder.descriptor(node.operands[0]),
+                           builder.descriptor(node.results[0]), builder.wide())
+             .words != 0;
+}
+
+Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
+  const auto& attributes = std::get<webidl::Pool2dAttributes>(node.attributes);
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const OperandDescriptor& result = builder.descriptor(node.results[0]);
+  const Image output = ReadImage(result.shape(), attributes.layout);
+  auto [height, width] = ReadWindows(attributes, input, result);
   TRY(NormalizeAxis(height, height.output));
   TRY(NormalizeAxis(width, width.output));
   if (CoversImage(height) && CoversImage(width)) {
     return LowerGlobalPool(node, attributes.layout, builder);
+  }
+  const PixelsByWords pixels = FindPixelsByWords(attributes, input, result, builder.wide());
+  if (pixels.words != 0) {
+    AddPixelsCall(pixels, {height, width}, node, builder);
+    return {};
   }
 
   uint64_t rows = TapsMax(height, /*transposed=*/false);

@@ -10,6 +10,9 @@ namespace webnnd::service {
 // through maxPool2d.
 Status LowerPool2d(const Node& node, LoweringBuilder& builder);
 
+// Whether its kernel takes pixels by words of channels, those of float16 together, too.
+bool PoolsPixelsByWords(const Node& node, const LoweringBuilder& builder);
+
 }  // namespace webnnd::service
 
 #endif  // WEBNND_SERVICE_PASSES_LOWER_POOL_H_

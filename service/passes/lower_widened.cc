@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "service/passes/lower_elementwise.h"
+#include "service/passes/lower_pool.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/lower_resample.h"
 
@@ -40,6 +41,7 @@ uint64_t ElementsMin(const Node& node, const LoweringBuilder& builder) {
 // Whether its kernel for float16 takes neighbours together, too.
 bool TakesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
   if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return SumsAlongQuads(node, builder);
+  if (HasOneOf<webidl::Pool2dAttributes>(node)) return PoolsPixelsByWords(node, builder);
   if (HasOneOf<webidl::SoftmaxAttributes>(node)) return SoftmaxTakesHalvesTogether(node, builder);
   if (HasOneOf<webidl::Resample2dAttributes>(node)) return ResamplesHalvesByWords(node, builder);
   const auto* reduce = std::get_if<webidl::ReduceAttributes>(&node.attributes);

@@ -202,6 +202,12 @@ TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kCumulativeSum,
                             webidl::CumulativeSumAttributes{.axis = 1}, kHalf, 64));  // By quads.
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kRelu, webidl::NoAttributes{}, kHalf, 64));
+  // Pixels of whole words are pooled by words.
+  constexpr auto kPool = OperatorKind::kMaxPool2d;
+  const webidl::Pool2dAttributes pool = {.window_dimensions = {{2, 2}},
+                                         .layout = webidl::InputOperandLayout::kNhwc};
+  EXPECT_FALSE(IsWidenedFor(kPool, pool, kHalf, {1, 65, 65, 64}, {1, 64, 64, 64}));
+  EXPECT_TRUE(IsWidenedFor(kPool, pool, kHalf, {1, 65, 65, 63}, {1, 64, 64, 63}));
   constexpr auto kResample = OperatorKind::kResample2d;
   const auto attributes = webidl::Resample2dAttributes{};
   EXPECT_TRUE(IsWidenedFor(kResample, attributes, kHalf, {1, 2, 64, 512}, {1, 2, 64, 511}));

@@ -187,6 +187,27 @@ void AddImages(Cases& cases) {
         return g->AveragePool2d(x, options);
       },
       cases);
+  Add(
+      kFloats, "maxPool2d 3x3/2 nhwc", {1, 112, 112, 64},
+      [](GraphSketch& g, const Operand& x) {
+        webnn::Pool2dOptions options;
+        options.window_dimensions = {{3, 3}};
+        options.padding = {{1, 1, 1, 1}};
+        options.strides = {{2, 2}};
+        options.layout = webnn::InputOperandLayout::kNhwc;
+        return g->MaxPool2d(x, options);
+      },
+      cases);
+  Add(
+      kFloats, "averagePool2d 3x3 nhwc", {1, 35, 35, 288},
+      [](GraphSketch& g, const Operand& x) {
+        webnn::Pool2dOptions options;
+        options.window_dimensions = {{3, 3}};
+        options.padding = {{1, 1, 1, 1}};
+        options.layout = webnn::InputOperandLayout::kNhwc;
+        return g->AveragePool2d(x, options);
+      },
+      cases);
 }
 
 // --- Data movement
