@@ -208,27 +208,75 @@ std::vector<PaddedDimension> PaddedDimensions(const webidl::PadAttributes& attri
   return dimensions;
 }
 
+// What shaders/pad.comp moves: elements, or words in their place.
+struct PaddedUnits {
+  OperandDataType type;
+  uint64_t value;  // Of the border.
+  uint64_t operand_count;
+  uint64_t result_count;
+};
+
+// Units are words where each is one of both sides: words of several elements where the innermost
+// dimension has no border, or a constant one of whole words; halves of one where both are the same.
+void TakeWords(bool is_constant, std::vector<PaddedDimension>& dimensions, PaddedUnits& units) {
+  const uint32_t bits = webidl::BitsPerElement(units.type);
+  const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  PaddedDimension& last = dimensions.back();
+  const bool has_border = last.operand != last.result;
+  if (bits < 32) {
+    const uint32_t per_word = 32 / bits;
+    if ((has_border && !is_constant) || last.before % per_word != 0 ||
+        last.operand % per_word != 0 || last.result % per_word != 0) {
+      return;
+    }
+    last.before /= per_word;
+    last.operand /= per_word;
+    last.result /= per_word;
+    for (size_t d = 0; d + 1 < dimensions.size(); ++d) dimensions[d].stride /= per_word;
+    units.operand_count /= per_word;
+    units.result_count /= per_word;
+    uint64_t word = 0;
+    for (uint32_t k = 0; k < per_word; ++k) word = word << bits | (units.value & mask);
+    units.value = word;
+  } else if (bits == 64) {
+    const bool is_one_word = units.value >> 32 == (units.value & UINT32_MAX);
+    if (is_constant ? !is_one_word : has_border) return;
+    if (uint64_t{last.result} * 2 > INT32_MAX || units.result_count * 2 > INT32_MAX) return;
+    last.before *= 2;
+    last.operand *= 2;
+    last.result *= 2;
+    for (size_t d = 0; d + 1 < dimensions.size(); ++d) dimensions[d].stride *= 2;
+    units.operand_count *= 2;
+    units.result_count *= 2;
+    units.value &= UINT32_MAX;
+  } else {
+    return;
+  }
+  units.type = OperandDataType::kUint32;
+}
+
 }  // namespace
 
 Status LowerPad(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::PadAttributes>(node.attributes);
   const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  uint64_t value = ElementBits(attributes.value, result.data_type());
+  std::vector<PaddedDimension> dimensions =
+      PaddedDimensions(attributes, operand.shape(), result.shape());
+  PaddedUnits units{result.data_type(), ElementBits(attributes.value, result.data_type()),
+                    operand.element_count(), result.element_count()};
+  TakeWords(attributes.mode == webidl::PaddingMode::kConstant, dimensions, units);
   LoweredCall call;
   call.shader = shaders::ShaderId::kPad;
-  call.specialization = {static_cast<uint32_t>(result.data_type()),
-                         static_cast<uint32_t>(attributes.mode)};
+  call.specialization = {static_cast<uint32_t>(units.type), static_cast<uint32_t>(attributes.mode)};
   static_assert(static_cast<uint32_t>(webidl::PaddingMode::kConstant) == 0 &&
                 static_cast<uint32_t>(webidl::PaddingMode::kEdge) == 1 &&
                 static_cast<uint32_t>(webidl::PaddingMode::kReflection) == 2 &&
                 static_cast<uint32_t>(webidl::PaddingMode::kSymmetric) == 3);
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  const std::vector<PaddedDimension> dimensions =
-      PaddedDimensions(attributes, operand.shape(), result.shape());
-  call.parameters = {NarrowCast<uint32_t>(result.element_count()),
-                     static_cast<uint32_t>(dimensions.size()), static_cast<uint32_t>(value),
-                     static_cast<uint32_t>(value >> 32)};
+  call.parameters = {NarrowCast<uint32_t>(units.result_count),
+                     static_cast<uint32_t>(dimensions.size()), static_cast<uint32_t>(units.value),
+                     static_cast<uint32_t>(units.value >> 32)};
   for (const PaddedDimension& dimension : dimensions) {
     for (uint32_t word : MakeDivisor(dimension.result)) call.parameters.push_back(word);
     call.parameters.insert(call.parameters.end(),
@@ -236,10 +284,10 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
   }
   constexpr size_t kLastQuad = 10;
   call.parameters[kLastQuad] =
-      NarrowCast<uint32_t>((operand.element_count() - 1) / PerQuad(operand.data_type()));
+      NarrowCast<uint32_t>((units.operand_count - 1) / PerQuad(units.type));
   constexpr size_t kUnrolledRankMax = 4;
   const bool in_rows =
-      dimensions.size() == 1 || dimensions.back().result % PerQuad(result.data_type()) == 0;
+      dimensions.size() == 1 || dimensions.back().result % PerQuad(units.type) == 0;
   call.specialization.push_back(
       dimensions.size() <= kUnrolledRankMax ? static_cast<uint32_t>(dimensions.size()) : 0);
   call.specialization.push_back(in_rows);
@@ -247,10 +295,9 @@ Status LowerPad(const Node& node, LoweringBuilder& builder) {
   const uint32_t row_min = 4 * RowUnitsMin(builder.wide(), 8);
   constexpr uint64_t kRowsMin = 64;
   const uint32_t row = dimensions.back().result;
-  const uint64_t rows = result.element_count() / row;
-  const bool by_rows = (in_rows || !builder.wide()) &&
-                       webidl::BitsPerElement(result.data_type()) == 32 && row >= row_min &&
-                       row <= kInvocationIterationsMax && rows >= kRowsMin;
+  const uint64_t rows = units.result_count / row;
+  const bool by_rows = (in_rows || !builder.wide()) && webidl::BitsPerElement(units.type) == 32 &&
+                       row >= row_min && row <= kInvocationIterationsMax && rows >= kRowsMin;
   call.specialization.push_back(by_rows);
   if (by_rows) {
     call.workgroups = rows;

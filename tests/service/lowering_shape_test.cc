@@ -468,8 +468,8 @@ TEST(Pad, Constants_SurroundUnalignedRows) {
 
 // Rows long and many enough for a workgroup each: quads, and not.
 TEST(Pad, Modes_FillTheBordersOfLongRows) {
-  for (OperandDataType type :
-       {OperandDataType::kFloat32, OperandDataType::kInt32, OperandDataType::kInt64}) {
+  for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kInt32,
+                               OperandDataType::kInt64, OperandDataType::kFloat16}) {
     for (const int width : {61, 150}) {
       HostTensor operand = Pattern(type, {70, static_cast<uint32_t>(width)});
       Values values = operand.Values();
@@ -489,6 +489,43 @@ TEST(Pad, Modes_FillTheBordersOfLongRows) {
                                            ? 5
                                            : values[static_cast<size_t>(source)];
           ASSERT_EQ(padded[static_cast<size_t>(e)], expected) << y << ", " << x;
+        }
+      }
+    }
+  }
+}
+
+// What moves as words: rows of whole ones, without a border or with one of whole words, and halves
+// of elements, where all of the border is the same.
+TEST(Pad, WholeWords_KeepTheirPlaces) {
+  constexpr int kRows = 9;
+  constexpr int kChannels = 12;
+  for (OperandDataType type : kByteTypes) {
+    const HostTensor operand = Pattern(type, {kRows, 7, kChannels});
+    const Values values = operand.Values();
+    for (auto mode : {webidl::PaddingMode::kConstant, webidl::PaddingMode::kEdge,
+                      webidl::PaddingMode::kReflection, webidl::PaddingMode::kSymmetric}) {
+      for (const int border : {0, 4}) {
+        for (const int value : {0, 5}) {
+          const auto across = static_cast<uint32_t>(border);
+          const Values padded =
+              RunOne(OperatorKind::kPad, {operand},
+                     webidl::PadAttributes{{2, 3, across}, {1, 4, 2 * across}, mode, double(value)})
+                  .Values();
+          const int row = kChannels + 3 * border;
+          ASSERT_EQ(padded.size(), static_cast<size_t>(12 * 14 * row));
+          for (int e = 0; e < 12 * 14 * row; ++e) {
+            const int z = e / row / 14 - 2;
+            const int y = e / row % 14 - 3;
+            const int x = e % row - border;
+            const bool inside = z >= 0 && z < kRows && y >= 0 && y < 7 && x >= 0 && x < kChannels;
+            const int source = (PadSource(mode, z, kRows) * 7 + PadSource(mode, y, 7)) * kChannels +
+                               PadSource(mode, x, kChannels);
+            const long double expected = !inside && mode == webidl::PaddingMode::kConstant
+                                             ? value
+                                             : values[static_cast<size_t>(source)];
+            ASSERT_EQ(padded[static_cast<size_t>(e)], expected) << z << ", " << y << ", " << x;
+          }
         }
       }
     }
