@@ -2,13 +2,16 @@
 //
 // Parameters: 0 elements; 1 diagonal (int); 2 whether the upper triangle is kept; 4..6 columns and
 // 8..10 rows as divisors. Specialisation constants: 1 data type, 2 whether quads lie in rows
-// (strided.glsl).
+// (strided.glsl), 3 whether, on llvmpipe, words go by turns (by_words.glsl), none of which is longer than a row.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
 
 layout(constant_id = 1) const uint kType = 0u;
 layout(constant_id = 2) const uint kInRows = 0u;
+layout(constant_id = 3) const uint kByTurns = 0u;
+
+#include "by_words.glsl"
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
@@ -40,4 +43,54 @@ uvec2 ComputeElement(Operands operands, uint e, uint k) {
   return kept ? ElementOfQuad(operands.quad, kType, k) : uvec2(0u);
 }
 
-void main() { STORE_QUADS(2, kType, P(0), Operands, Prepare, ComputeElement); }
+#if TENSOR_READS == READS_TEXELS
+// Columns are counted on behind the end of a row.
+struct Turn {
+  uint word;    // The first one.
+  int column;   // Of its first element.
+  int here;     // The diagonal's, in the row of that,
+  int in_next;  // and in the one behind it.
+};
+
+Turn PrepareTurn(uint word) {
+  const uvec3 columns = P4(1).xyz;
+  const uvec3 rows = P4(2).xyz;
+  const uint e = word << (5u - BitsLog2(kType));
+  const uint line = Divide(e, columns);
+  const uint row = line - Divide(line, rows) * rows.x;
+  const uint next = row + 1u == rows.x ? 0u : row + 1u;
+  return Turn(word, int(UNIFORM(e - line * columns.x)), int(UNIFORM(row + P(1))), int(UNIFORM(next + columns.x + P(1))));
+}
+
+struct Word {
+  Turn turn;
+  int column;
+  uint bits;
+};
+
+Word PrepareWord(Turn turn, uint i, uint ahead) {
+  return Word(turn, turn.column + int(i << (5u - BitsLog2(kType))),
+              LOAD_WORD(1, turn.word + i) + ASK_WORD(1, ahead));
+}
+
+uvec2 ComputeOfWord(Word word, uint e, uint j) {
+  const int column = word.column + int(j);
+  const int diagonal = column >= int(P(4)) ? word.turn.in_next : word.turn.here;
+  const bool kept = P(2) != 0u ? column >= diagonal : column <= diagonal;
+  return kept ? ElementOfQuad(uvec4(word.bits, 0u, 0u, 0u), kType, j) : uvec2(0u);
+}
+
+bool GoesByTurns() { return kByTurns != 0u && CanGoByWords(kType); }
+void StoreByTurns() { STORE_BY_WORDS(2, kType, P(0), Turn, PrepareTurn, Word, PrepareWord, ComputeOfWord) }
+#else
+bool GoesByTurns() { return false; }
+void StoreByTurns() {}
+#endif
+
+void main() {
+  if (GoesByTurns()) {
+    StoreByTurns();
+  } else {
+    STORE_QUADS(2, kType, P(0), Operands, Prepare, ComputeElement);
+  }
+}

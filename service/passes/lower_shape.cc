@@ -320,8 +320,11 @@ Status LowerTriangular(const Node& node, LoweringBuilder& builder) {
   int64_t diagonal = std::clamp<int64_t>(attributes.diagonal, -static_cast<int64_t>(rows), columns);
   LoweredCall call;
   call.shader = shaders::ShaderId::kTriangular;
+  // A turn of shaders/by_words.glsl has 64 words at most.
+  const uint32_t bits = webidl::BitsPerElement(result.data_type());
+  const bool by_turns = !builder.wide() && bits <= 32 && columns >= 64 * (32 / bits);
   call.specialization = {static_cast<uint32_t>(result.data_type()),
-                         columns % PerQuad(result.data_type()) == 0};
+                         columns % PerQuad(result.data_type()) == 0, by_turns};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
   call.parameters = {NarrowCast<uint32_t>(result.element_count()), static_cast<uint32_t>(diagonal),
                      attributes.upper ? 1u : 0u, 0};

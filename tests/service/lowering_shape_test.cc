@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 #include <tuple>
 
 #include "service/passes/lowering.h"
@@ -583,25 +584,39 @@ TEST(Pad, ManyDimensions_KeepTheirPlaces) {
   }
 }
 
-TEST(Triangular, Diagonals_KeepOneSide) {
-  for (OperandDataType type : kByteTypes) {
-    for (uint32_t columns : {5u, 16u}) {
-      HostTensor operand = Pattern(type, {2, 4, columns});
-      Values values = operand.Values();
-      for (bool upper : {false, true}) {
-        for (int diagonal : {0, 1, -2, 100, -100, std::numeric_limits<int>::max(),
-                             std::numeric_limits<int>::min()}) {
-          HostTensor result = RunOne(OperatorKind::kTriangular, {operand},
-                                     webidl::TriangularAttributes{upper, diagonal});
-          Values kept = result.Values();
-          for (size_t i = 0; i < kept.size(); ++i) {
-            int64_t distance =
-                static_cast<int64_t>(i % columns) - static_cast<int64_t>(i / columns % 4);
-            bool keeps = upper ? distance >= diagonal : distance <= diagonal;
-            ASSERT_EQ(kept[i], keeps ? values[i] : 0) << upper << " " << diagonal << " " << i;
-          }
-        }
+void ExpectTriangles(OperandDataType type, uint32_t rows, uint32_t columns,
+                     std::span<const int> diagonals) {
+  HostTensor operand = Pattern(type, {2, rows, columns});
+  Values values = operand.Values();
+  for (bool upper : {false, true}) {
+    for (int diagonal : diagonals) {
+      HostTensor result = RunOne(OperatorKind::kTriangular, {operand},
+                                 webidl::TriangularAttributes{upper, diagonal});
+      Values kept = result.Values();
+      for (size_t i = 0; i < kept.size(); ++i) {
+        int64_t distance =
+            static_cast<int64_t>(i % columns) - static_cast<int64_t>(i / columns % rows);
+        bool keeps = upper ? distance >= diagonal : distance <= diagonal;
+        ASSERT_EQ(kept[i], keeps ? values[i] : 0) << upper << " " << diagonal << " " << i;
       }
+    }
+  }
+}
+
+TEST(Triangular, Diagonals_KeepOneSide) {
+  constexpr int kDiagonals[] = {
+      0, 1, -2, 100, -100, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()};
+  for (OperandDataType type : kByteTypes) {
+    for (uint32_t columns : {5u, 16u}) ExpectTriangles(type, 4, columns, kDiagonals);
+  }
+}
+
+// Rows that are as long as a turn of words, and longer, and begin anywhere within words.
+TEST(Triangular, DiagonalsOfLongRows_KeepOneSide) {
+  constexpr int kDiagonals[] = {0, 70, -3, 600, -100};
+  for (OperandDataType type : kByteTypes) {
+    for (uint32_t columns : {64u, 67u, 129u, 258u, 511u}) {
+      ExpectTriangles(type, 7, columns, kDiagonals);
     }
   }
 }
