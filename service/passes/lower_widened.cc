@@ -52,13 +52,6 @@ bool TakesNeighboursTogether(const Node& node, const LoweringBuilder& builder) {
   return keeps_last || ReducesHalvesByWords(node, builder);
 }
 
-Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
-  ASSIGN_OR_RETURN(
-      OperandDescriptor wide,
-      OperandDescriptor::Create(OperandDataType::kFloat32, builder.descriptor(value).shape()));
-  return builder.AddTemporary(std::move(wide));
-}
-
 }  // namespace
 
 bool IsWidened(const Node& node, const LoweringBuilder& builder) {
@@ -84,14 +77,25 @@ bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuil
          std::ranges::all_of(node.results, has_room);
 }
 
+Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {
+  ASSIGN_OR_RETURN(
+      OperandDescriptor wide,
+      OperandDescriptor::Create(OperandDataType::kFloat32, builder.descriptor(value).shape()));
+  return builder.AddTemporary(std::move(wide));
+}
+
+Result<ValueId> AddWidened(ValueId narrow, LoweringBuilder& builder) {
+  ASSIGN_OR_RETURN(const ValueId wide, AddWide(narrow, builder));
+  TRY(AddCast(narrow, wide, builder));
+  return wide;
+}
+
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder) {
   Node wide = node;
   for (ValueId& operand : wide.operands) {
     if (operand == kNoValue) continue;
     if (builder.descriptor(operand).data_type() != OperandDataType::kFloat16) continue;
-    const ValueId narrow = std::exchange(operand, kNoValue);
-    ASSIGN_OR_RETURN(operand, AddWide(narrow, builder));
-    TRY(AddCast(narrow, operand, builder));
+    ASSIGN_OR_RETURN(operand, AddWidened(operand, builder));
   }
   const ValueId result = node.results[0];
   if (builder.descriptor(result).data_type() != OperandDataType::kFloat16) {

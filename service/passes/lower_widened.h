@@ -20,6 +20,10 @@ bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuil
 // Of convolutions that take single elements.
 inline constexpr uint64_t kConvolutionElementsMin = 1 << 13;
 
+// A float32 of the same shape, and one that has been cast from `narrow`.
+Result<ValueId> AddWide(ValueId narrow, LoweringBuilder& builder);
+Result<ValueId> AddWidened(ValueId narrow, LoweringBuilder& builder);
+
 // Casts operands of float16 to float32, has `lower` add the calls for them, and casts what it gives
 // back, if it is not of another type.
 Status LowerWidened(const Node& node, LowerFunction lower, LoweringBuilder& builder);

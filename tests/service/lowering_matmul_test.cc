@@ -405,6 +405,18 @@ TEST(LowerGemm, TallTiles_MatchReference) {
   expect(kFloat, {256, 128, 132, {.alpha = 0.5, .beta = -2}, Shape{256, 132}});
 }
 
+// Rows of halves that begin within words: results are cast once all of them are there.
+TEST(LowerGemm, TallTilesOfOddHalves_MatchReference) {
+  const webidl::GemmAttributes attributes{.alpha = 0.5, .beta = -2};
+  ExpectGemm(kHalf, {259, 127, 131, attributes, Shape{131}});
+  ExpectGemm(kHalf, {130, 260, 67, attributes, Shape{130, 1}});
+  ExpectGemm(kHalf,
+             {97, 132, 133, {.alpha = 0.5, .beta = -2, .b_transpose = true}, Shape{97, 133}});
+  ExpectGemm(kHalf, {24, 512, 129, {.b_transpose = true}, {}});
+  ExpectMatmul(kHalf, {3, 97, 64}, {3, 64, 67});
+  ExpectMatmul(kHalf, {2, 1, 77, 77}, {3, 77, 63});
+}
+
 const GemmCase kCasesOfTurns[] = {
     {2, 1036, 516, {.b_transpose = true}, {}}, {3, 520, 1028, {}, {}},
     {9, 260, 512, {.b_transpose = true}, {}},  {33, 132, 268, {}, Shape{33, 268}},

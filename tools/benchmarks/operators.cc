@@ -1,8 +1,10 @@
 #include "tools/benchmarks/operators.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "tools/benchmarks/machine.h"
 #include "tools/benchmarks/measured_service.h"
 #include "tools/benchmarks/operator_cases.h"
+#include "tools/benchmarks/product_cases.h"
 #include "tools/benchmarks/shape_cases.h"
 #include "tools/benchmarks/statistics.h"
 
@@ -188,13 +191,21 @@ Status RunOperators(const Options& options) {
 }
 
 Status RunShapes(const Options& options) {
-  std::vector<std::pair<double, std::string>> rows;
-  TRY(RunCases(ShapeCases(), options,
+  std::vector<OperatorCase> cases = ProductCases();
+  std::ranges::move(ShapeCases(), std::back_inserter(cases));
+  // What multiplies, and what moves.
+  std::array<std::vector<std::pair<double, std::string>>, 2> rows;
+  TRY(RunCases(std::move(cases), options,
                [&](const std::string& name, const GraphRunner& runner, const Samples& samples) {
-                 rows.emplace_back(Summarize(samples.of_copy).median, Row(name, runner, samples));
+                 const bool multiplies = runner.counts_multiply_adds();
+                 const auto& shares = multiplies ? samples.of_machine : samples.of_copy;
+                 rows[multiplies ? 0 : 1].emplace_back(Summarize(shares).median,
+                                                       Row(name, runner, samples));
                }));
-  std::ranges::sort(rows);
-  for (const auto& [share, row] : rows) std::printf("%s", row.c_str());
+  for (auto& part : rows) {
+    std::ranges::sort(part);
+    for (const auto& [share, row] : part) std::printf("%s", row.c_str());
+  }
   return {};
 }
 
