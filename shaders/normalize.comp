@@ -6,7 +6,8 @@
 // Specialisation constants: 1 data type, 2 data type of slots 2 and 3, 3 whether there is a scale,
 // 4 whether there is a bias, 5 STRIDED_RANK, 6 whether quads lie in rows, 7 the access to slots 2 and
 // 3, 8 to slots 4 and 5 (kAccess...), 9 how far from each other four quads lie (FirstOfFours) that have
-// the same of these, one element each: an invocation takes them together (0: it takes one).
+// the same of these, one element each: an invocation takes them together (0: it takes one), 10 where rows have one of
+// each and go by words one by one on llvmpipe, of how many vectors a turn is (STORE_ROWS_BY_WORDS of by_words.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define STRIDED_RANK kRank
@@ -21,7 +22,9 @@ layout(constant_id = 6) const uint kInRows = 0u;
 layout(constant_id = 7) const uint kMomentAccess = 0u;
 layout(constant_id = 8) const uint kAffineAccess = 0u;
 layout(constant_id = 9) const uint kApart = 0u;
+layout(constant_id = 10) const uint kVectorsOfTurn = 0u;
 
+#include "by_words.glsl"
 #include "strided.glsl"
 
 READ_SLOT(1)
@@ -72,6 +75,62 @@ uvec2 ComputeElement(State state, uint e, uint k) {
   return Encode(x, kType);
 }
 
+#if TENSOR_READS == READS_TEXELS
+bool TakesRowsByWords() { return kVectorsOfTurn != 0u && CanGoByWords(kType); }
+
+// What a row has.
+struct Turn {
+  uint word;
+  float mean;
+  float factor;
+  float scale;
+  float bias;
+};
+
+Turn LoadRow(uint word, uvec2 offsets) {
+  Turn turn = Turn(word, LOAD(2, kMomentType, offsets.x), 0.0, 1.0, 0.0);
+  turn.factor = 1.0 / sqrt(LOAD(3, kMomentType, offsets.x) + uintBitsToFloat(P(1)));
+  if (kHasScale != 0u) turn.scale = LOAD(4, kType, offsets.y);
+  if (kHasBias != 0u) turn.bias = LOAD(5, kType, offsets.y);
+  return turn;
+}
+
+uvec2 ComputeOf(Turn turn, uvec2 raw) {
+  float x = Decode(raw, kType) - turn.mean;
+  x *= turn.factor;
+  if (kHasScale != 0u) x *= turn.scale;
+  if (kHasBias != 0u) x += turn.bias;
+  return Encode(x, kType);
+}
+
+struct Word {
+  Turn turn;
+  uint bits;
+};
+
+Turn PrepareTurn(uint word) {
+  const uvec4 offsets = StridedOffsets(word << (5u - BitsLog2(kType)), 1u, P(2));
+  return LoadRow(word, uvec2(UNIFORM(offsets.x), UNIFORM(offsets.y)));
+}
+Word PrepareWord(Turn turn, uint i, uint ahead) { return Word(turn, LOAD_WORD(1, turn.word + i)); }
+uvec2 ComputeOfWord(Word word, uint e, uint j) {
+  return ComputeOf(word.turn, ElementOfQuad(uvec4(word.bits, 0u, 0u, 0u), kType, j));
+}
+uvec2 ComputeAt(uint e) {
+  const uvec2 raw = LOAD_RAW(1, kType, e);
+  return ComputeOf(LoadRow(0u, StridedOffsets(e, 1u, P(2)).xy), raw);
+}
+
+void StoreRowsByWords() {
+  const uint length = max(P4(2u * max(P(2), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
+  STORE_ROWS_BY_WORDS(6, kType, P(0), length, kVectorsOfTurn, Turn, PrepareTurn, Word, PrepareWord, ComputeOfWord,
+                      ComputeAt)
+}
+#else
+bool TakesRowsByWords() { return false; }
+void StoreRowsByWords() {}
+#endif
+
 const uint kFour = 4u;
 
 void NormalizeFourQuads(uint first_quad) {
@@ -86,7 +145,9 @@ void NormalizeFourQuads(uint first_quad) {
 }
 
 void main() {
-  if (kApart != 0u) {
+  if (TakesRowsByWords()) {
+    StoreRowsByWords();
+  } else if (kApart != 0u) {
     GRID_STRIDE_LOOP(i, WordsOf(kType, P(0)) / (4u * kFour)) {
       NormalizeFourQuads(FirstOfFours(i, kFour, kApart));
     }

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "service/passes/elementwise_operation.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/row_calls.h"
 #include "webidl/number.h"
 
 namespace webnnd::service {
@@ -25,19 +26,14 @@ using webidl::OperandDataType;
 using webidl::OperandDescriptor;
 using webidl::OperatorKind;
 
-ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
-  // The rows of a family stand in the order of ComputeClass in shaders/table.txt.
-  static_assert(static_cast<int>(ShaderId::kUnaryUint64) -
-                    static_cast<int>(ShaderId::kUnaryFloat) ==
-                static_cast<int>(ComputeClass::kUint64));
-  static_assert(static_cast<int>(ShaderId::kBinaryUint64) -
-                    static_cast<int>(ShaderId::kBinaryFloat) ==
-                static_cast<int>(ComputeClass::kUint64));
-  static_assert(static_cast<int>(ShaderId::kCastUint64) - static_cast<int>(ShaderId::kCastFloat) ==
-                static_cast<int>(ComputeClass::kUint64));
-  return static_cast<ShaderId>(static_cast<uint16_t>(float_shader) +
-                               static_cast<uint16_t>(ComputeClassOf(type)));
-}
+// The rows of a family stand in the order of ComputeClass in shaders/table.txt.
+static_assert(static_cast<int>(ShaderId::kUnaryUint64) - static_cast<int>(ShaderId::kUnaryFloat) ==
+              static_cast<int>(ComputeClass::kUint64));
+static_assert(static_cast<int>(ShaderId::kBinaryUint64) -
+                  static_cast<int>(ShaderId::kBinaryFloat) ==
+              static_cast<int>(ComputeClass::kUint64));
+static_assert(static_cast<int>(ShaderId::kCastUint64) - static_cast<int>(ShaderId::kCastFloat) ==
+              static_cast<int>(ComputeClass::kUint64));
 
 // Adds an element-wise call, in pieces where a tensor is larger than a kernel may bind. `strides`:
 // elements that each buffer advances per element of the result, the last buffer (0 or 1).
@@ -97,8 +93,6 @@ void AppendAccess(std::span<const StridedDimension> dimensions, LoweredCall& cal
   }
 }
 
-constexpr uint32_t kLanesMax = 16;  // Of a vector.
-
 // What a row has of an operand where rows go by words (OperandOfRow of shaders/by_words.glsl).
 enum class RowOperand : uint32_t { kWords, kOne, kAnywhere };
 
@@ -120,20 +114,6 @@ std::optional<RowOperand> RowOperandOf(std::span<const StridedDimension> dimensi
   return RowOperand::kWords;
 }
 
-// Of how many vectors a turn is best, where rows have so many words. A turn takes as long as one
-// more.
-uint32_t VectorsOfTurn(uint32_t words) {
-  constexpr uint32_t kVectorsMax = 5;
-  const auto time = [&](uint32_t vectors) {
-    return uint64_t{DivideRoundingUp(words, vectors * kLanesMax)} * (vectors + 1);
-  };
-  uint32_t best = kVectorsMax;
-  for (uint32_t vectors = kVectorsMax - 1; vectors > 0; --vectors) {
-    if (time(vectors) < time(best)) best = vectors;
-  }
-  return best;
-}
-
 // Whether rows go by words one by one, and what they have of each operand: where quads do not lie
 // in them, on llvmpipe, of elements as wide as the result's.
 uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const LoweredCall& call,
@@ -145,7 +125,7 @@ uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const Lowered
     return BitsPerElement(builder.descriptor(buffer.value).data_type()) == bits;
   });
   if (builder.wide() || !are_as_wide || bits < 8 || bits > 32 ||
-      dimensions.back().size < kLanesMax * (32 / bits) ||
+      dimensions.back().size / (32 / bits) < kWordsOfRowMin ||
       WhatLiesInRows(dimensions, /*per_quad=*/128 / bits, operands) != InRows::kNothing) {
     return 0;
   }
@@ -156,11 +136,7 @@ uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const Lowered
     if (!operand) return 0;
     rows |= static_cast<uint32_t>(*operand) << (2 * i + 1);
   }
-  constexpr uint32_t kVectorsOfAnySize = 4;
-  const uint32_t vectors = builder.has_other_sizes()
-                               ? kVectorsOfAnySize
-                               : VectorsOfTurn(dimensions.back().size / (32 / bits));
-  return rows | vectors << 9;
+  return rows | VectorsOfTurn(dimensions.back().size / (32 / bits), builder) << 9;
 }
 
 // KernelCall::cost_per_turn of kernels of one dimension without loops but those over the elements
@@ -236,12 +212,10 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
   AppendAccess(dimensions, call, builder);
   if (takes_rows_by_words) {
     call.specialization.push_back(RowsByWords(dimensions, call, builder));
-    // Of 16 lanes at most, each turn of four vectors walks all dimensions, and so does each element
-    // of a word that rows share.
-    const uint64_t length = dimensions.back().size;
-    const uint64_t lane_turns = (length / 4 + 16) * (1 + dimensions.size());
+    const uint32_t length = dimensions.back().size;
     if (call.specialization.back() != 0) {
-      call.cost = std::max(call.cost, result.element_count() / length * lane_turns);
+      const uint64_t rows = result.element_count() / length;
+      call.cost = std::max(call.cost, rows * LaneTurnsOfRow(length, dimensions.size()));
     }
   }
   if (dimensions.size() > 1) call.cost_per_turn = 1;  // There may be loops over them.

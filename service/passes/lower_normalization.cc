@@ -240,6 +240,13 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
                         dimensions.back().size % (4 * per_quad) == 0;
   const uint32_t apart = fours % kLocalSizeMin == 0 ? kLocalSizeMin : 1;
   call.specialization.push_back(in_fours ? apart : 0);
+  // Rows that quads do not lie in, and that have one mean and one scale.
+  const uint32_t row = dimensions.back().size;
+  const uint32_t words = row / (per_quad / 4);
+  const bool by_rows = !builder.wide() && !QuadsLieInRows(dimensions, per_quad) &&
+                       dimensions.back().strides[0] == 0 && dimensions.back().strides[1] == 0 &&
+                       words >= kWordsOfRowMin;
+  call.specialization.push_back(by_rows ? VectorsOfTurn(words, builder) : 0);
   // The module declares all slots, so something must be bound there.
   call.buffers = {{input_value, false},
                   {moments.mean, false},
@@ -252,6 +259,10 @@ void AddNormalizeCall(const Node& node, const Moments& moments, const Affine& af
   AppendDimensions(dimensions, call.parameters);
   call.invocations = in_fours ? StoreQuads(input) / 4 : StoreQuads(input);
   call.cost = input.element_count() * (8 + dimensions.size());
+  if (by_rows) {
+    call.cost =
+        std::max(call.cost, input.element_count() / row * LaneTurnsOfRow(row, dimensions.size()));
+  }
   builder.AddCall(std::move(call));
 }
 

@@ -120,4 +120,26 @@ std::vector<uint32_t> RowTiles::Parameters(const AxisView& view) const {
         return {};
       }
 
-    }  // namespace webnnd::service
+    uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder) {
+  constexpr uint32_t kVectorsOfAnySize = 4;
+  constexpr uint32_t kVectorsMax = 5;
+  constexpr uint32_t kLanesMax = 16;
+  if (builder.has_other_sizes()) return kVectorsOfAnySize;
+  // A turn takes as long as one more.
+  const auto time = [&](uint32_t vectors) {
+    return uint64_t{DivideRoundingUp(words, vectors * kLanesMax)} * (vectors + 1);
+  };
+  uint32_t best = kVectorsMax;
+  for (uint32_t vectors = kVectorsMax - 1; vectors > 0; --vectors) {
+    if (time(vectors) < time(best)) best = vectors;
+  }
+  return best;
+}
+
+uint64_t LaneTurnsOfRow(uint32_t length, size_t dimensions) {
+  // Each turn of vectors, of 16 lanes at most, walks all dimensions, and so does each element of a
+  // word that rows share.
+  return (uint64_t{length} / 4 + 16) * (1 + dimensions);
+}
+
+}  // namespace webnnd::service

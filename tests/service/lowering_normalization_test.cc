@@ -334,9 +334,11 @@ TEST(LowerInstanceNormalization, ScaleOfOtherSize_IsRefused) {
 TEST(LowerBatchNormalization, EveryAxisAndOption_MatchesReference) {
   Sample sample(5);
   for (OperandDataType type : {kFloat, kHalf}) {
-    // Odd sizes, quads that lie in rows, so many that lanes take them in turns, and rows in parts.
-    const Shape shapes[] = {{3, 5, 2, 7}, {3, 4, 2, 8}, {2, 3, 4, 64}, {5, 3, 9, 38}};
-    for (uint32_t choice = 0; choice < 64; ++choice) {
+    // Odd sizes, quads that lie in rows, so many that lanes take them in turns, rows in parts, and
+    // rows of words that they share.
+    const Shape shapes[] = {
+        {3, 5, 2, 7}, {3, 4, 2, 8}, {2, 3, 4, 64}, {5, 3, 9, 38}, {3, 2, 7, 11}};
+    for (uint32_t choice = 0; choice < 80; ++choice) {
       if (!sample.Takes()) continue;
       uint32_t axis = choice % 4;
       const Shape& shape = shapes[choice / 16];

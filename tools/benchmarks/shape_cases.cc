@@ -349,6 +349,59 @@ void AddElementwise(Cases& cases) {
       cases);
 }
 
+// --- Images of an odd number of pixels
+// --------------------------------------------------------------------------------
+
+void AddOddImages(Cases& cases) {
+  const Shape shape = {8, 64, 35, 35};
+  const auto add = [&](const char* what, const Apply& apply) {
+    Add(kFloats, what, shape, apply, cases);
+  };
+  add("batchNormalization by 1", [](GraphSketch& g, const Operand& x) {
+    return g->BatchNormalization(x, g.Constant(x.data_type(), {64}),
+                                 g.Constant(x.data_type(), {64}));
+  });
+  add("instanceNormalization nchw",
+      [](GraphSketch& g, const Operand& x) { return g->InstanceNormalization(x); });
+  add("prelu by channel", [](GraphSketch& g, const Operand& x) {
+    return g->Prelu(x, g.Constant(x.data_type(), {64, 1, 1}));
+  });
+  add("mul by channel", [](GraphSketch& g, const Operand& x) {
+    return g->Mul(x, g.Input(x.data_type(), {8, 64, 1, 1}));
+  });
+  add("greater than a channel", [](GraphSketch& g, const Operand& x) {
+    return g->Greater(x, g.Input(x.data_type(), {8, 64, 1, 1}));
+  });
+  add("averagePool2d 3x3 nchw", [](GraphSketch& g, const Operand& x) {
+    webnn::Pool2dOptions options;
+    options.window_dimensions = {{3, 3}};
+    options.padding = {{1, 1, 1, 1}};
+    return g->AveragePool2d(x, options);
+  });
+  AddReduction("reduceMean", &webnn::GraphBuilder::ReduceMean, shape, {2, 3}, cases);
+  AddReduction("reduceMean", &webnn::GraphBuilder::ReduceMean, shape, {1}, cases);
+  AddLayerNormalization({512, 12, 77}, {2}, true, cases);
+  Add(
+      kMoved, "gather of 2048 rows of", {4096, 77},
+      [](GraphSketch& g, const Operand& x) { return g->Gather(x, g.Input(kInt32, {2048}, 4096)); },
+      cases);
+  Add(
+      kMoved, "gatherElements by the last axis of", {4096, 77},
+      [](GraphSketch& g, const Operand& x) {
+        webnn::GatherOptions options;
+        options.axis = 1;
+        return g->GatherElements(x, g.Input(kInt32, {4096, 77}, 77), options);
+      },
+      cases);
+  Add(
+      kMoved, "scatterND of 1024 rows into", {4096, 77},
+      [](GraphSketch& g, const Operand& x) {
+        return g->ScatterND(x, g.Input(kInt32, {1024, 1}, 4096),
+                            g.Input(x.data_type(), {1024, 77}));
+      },
+      cases);
+}
+
 }  // namespace
 
 std::vector<OperatorCase> ShapeCases() {
@@ -358,6 +411,7 @@ std::vector<OperatorCase> ShapeCases() {
   AddImages(cases);
   AddMovement(cases);
   AddElementwise(cases);
+  AddOddImages(cases);
   return cases;
 }
 
