@@ -21,6 +21,22 @@ bool HasOneOf(const Node& node) {
   return (std::holds_alternative<Attributes>(node.attributes) || ...);
 }
 
+// Whether rows that lie in one piece are normalized which are of odd length: kernels take those of
+// halves by words.
+bool NormalizesOddRows(const webidl::LayerNormalizationAttributes& attributes,
+                       const webidl::Shape& shape) {
+  std::vector<uint32_t> axes;
+  for (uint32_t axis = 1; axis < shape.size(); ++axis) axes.push_back(axis);
+  if (attributes.axes) axes = *attributes.axes;
+  std::ranges::sort(axes);
+  uint32_t length = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != shape.size() - axes.size() + i) return false;
+    length *= shape[axes[i]];
+  }
+  return length % 2 != 0;
+}
+
 // Elements from which on it pays for an operator, or never.
 constexpr uint64_t kNever = UINT64_MAX;
 uint64_t ElementsMin(const Node& node, const LoweringBuilder& builder) {
@@ -31,6 +47,10 @@ uint64_t ElementsMin(const Node& node, const LoweringBuilder& builder) {
   if (HasOneOf<webidl::CumulativeSumAttributes>(node)) return kSome;
   if (const auto* softmax = std::get_if<webidl::SoftmaxAttributes>(&node.attributes)) {
     return builder.descriptor(node.operands[0]).shape()[softmax->axis] % 4 == 0 ? 4 * kMany : kSome;
+  }
+  if (const auto* layer = std::get_if<webidl::LayerNormalizationAttributes>(&node.attributes)) {
+    const bool is_odd = NormalizesOddRows(*layer, builder.descriptor(node.operands[0]).shape());
+    return is_odd ? kSome : kNever;
   }
   const bool goes_one_by_one =
       HasOneOf<webidl::ArgMinMaxAttributes, webidl::Pool2dAttributes, webidl::ReduceAttributes,

@@ -168,6 +168,9 @@ TEST(LowerLayerNormalization, AxesOutOfOrder_PermuteScaleAndBias) {
 TEST(LowerLayerNormalization, HalfRowsOfOddLength_MatchReference) {
   ExpectLayerNormalization(RandomTensor(kHalf, {3, 5, 33}, 3), {{2}}, true, true);
   ExpectLayerNormalization(RandomTensor(kHalf, {7}, 4), {{0}}, true, false);
+  // So many that they are cast to float32 and back.
+  ExpectLayerNormalization(RandomTensor(kHalf, {60, 77}, 5), {{1}}, true, true);
+  ExpectLayerNormalization(RandomTensor(kHalf, {20, 11, 21}, 6), std::nullopt, true, false);
 }
 
 TEST(LowerLayerNormalization, OneElement_GivesTheBias) {

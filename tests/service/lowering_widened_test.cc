@@ -202,6 +202,12 @@ TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kCumulativeSum,
                             webidl::CumulativeSumAttributes{.axis = 1}, kHalf, 64));  // By quads.
   EXPECT_FALSE(IsWidenedFor(OperatorKind::kRelu, webidl::NoAttributes{}, kHalf, 64));
+  constexpr auto kNormalization = OperatorKind::kLayerNormalization;
+  const webidl::LayerNormalizationAttributes last = {.axes = {{1}}};
+  EXPECT_TRUE(IsWidenedFor(kNormalization, last, kHalf, {60, 77}, {60, 77}));
+  EXPECT_FALSE(IsWidenedFor(kNormalization, last, kHalf, {60, 78}, {60, 78}));
+  EXPECT_FALSE(IsWidenedFor(kNormalization, webidl::LayerNormalizationAttributes{.axes = {{0}}},
+                            kHalf, {77, 60}, {77, 60}));
   // Pixels of whole words are pooled by words.
   constexpr auto kPool = OperatorKind::kMaxPool2d;
   const webidl::Pool2dAttributes pool = {.window_dimensions = {{2, 2}},
