@@ -14,7 +14,7 @@
 // how a and b load (product_loads.glsl); 4 whether there is a c; 5 whether two results along n, from
 // an even n on, share no word with others; 7 whether there is a residual; 8 the activation
 // (epilogue.glsl); 9 kAcross; 10 sums of an invocation, 4, 8 or 16, where a row
-// goes by words.
+// goes by words; 11 whether rows of b, of float16, then begin anywhere.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strided.glsl"
@@ -277,6 +277,7 @@ void main() {
 
 #if ROWS * COLUMNS == 4 && TENSOR_READS == READS_TEXELS
 layout(constant_id = 10) const uint kSumsOfTile = 0u;
+layout(constant_id = 11) const uint kBeginsAnywhere = 0u;
 #include "row_by_words.glsl"
 bool GoesByWords() { return kSumsOfTile != 0u && IsWorkgroupOneSubgroup() && kSubgroupSize <= 16u; }
 #else

@@ -26,12 +26,17 @@ float ElementOfWord(uint word, uint i) {
   return kType == kFloat16 ? unpackHalf2x16(word)[i] : uintBitsToFloat(word);
 }
 
-// Of the row of b whose words of this tile begin at `first`, times its element of a.
-void AddRowOfB(uint first, float a, inout SumsOfWords sums) {
+// Of the row of b whose part of this tile begins with element `first`, times its element of a. `is_last`: whether
+// there may be no word behind its last one, which is `last`.
+void AddRowOfB(uint first, float a, const bool is_last, uint last, inout SumsOfWords sums) {
   // All of them constants away from one place: a run (base/drivers_llvm/lane_loads.h).
-  const uint place = first + gl_SubgroupInvocationID;
+  const uint place = UNIFORM(first / kElementsOfWord) + gl_SubgroupInvocationID;
   FOR_EACH_VECTOR(v) {
-    const uint word = LOAD_WORD(2, place + v * kSubgroupSize);
+    uint word = LOAD_WORD(2, place + v * kSubgroupSize);
+    if (kBeginsAnywhere != 0u) {
+      const uint next = place + (v * kSubgroupSize + 1u);
+      word = JoinWords(word, LOAD_WORD(2, is_last ? min(next, last) : next), ShiftInWord(kType, first));
+    }
     [[unroll]] for (uint i = 0u; i < kElementsOfWord; ++i) {
       const uint j = v * kElementsOfWord + i;
       sums.of[j] = fma(a, ElementOfWord(word, i), sums.of[j]);
@@ -39,22 +44,23 @@ void AddRowOfB(uint first, float a, inout SumsOfWords sums) {
   }
 }
 
-// Of a matrix whose row of a, and this tile's words of b, begin there.
-SumsOfWords SumDepth(uint a_offset, uint first_word) {
+// Of a matrix whose row of a, and this tile's elements of b, begin there. `last`: the last word of its last row.
+SumsOfWords SumDepth(uint a_offset, uint first, uint last) {
   SumsOfWords sums;
   [[unroll]] for (uint j = 0u; j < kSumsMax; ++j) sums.of[j] = 0.0;
-  const uint stride = P(6) / kElementsOfWord;
+  const uint depth = P(3) - (kBeginsAnywhere != 0u ? 1u : 0u);
   uint k = UNKNOWN_ZERO;
-  for (; k + kStepsOfTurn <= P(3); k += kStepsOfTurn) {
-    [[unroll]] for (uint s = 0u; s < kStepsOfTurn; ++s) {
-      const float a = LOAD(1, kType, UNIFORM(a_offset + (k + s) * P(5)));
-      AddRowOfB(UNIFORM(first_word + (k + s) * stride), a, sums);
-    }
+#define ADD_ROW(k, is_last)                                                                  \
+  {                                                                                          \
+    const float a = LOAD(1, kType, UNIFORM(a_offset + (k) * P(5)));                          \
+    AddRowOfB(UNIFORM(first + (k) * P(6)), a, is_last, last, sums);                          \
   }
-  for (; k < P(3); ++k) {
-    const float a = LOAD(1, kType, UNIFORM(a_offset + k * P(5)));
-    AddRowOfB(UNIFORM(first_word + k * stride), a, sums);
+  for (; k + kStepsOfTurn <= depth; k += kStepsOfTurn) {
+    [[unroll]] for (uint s = 0u; s < kStepsOfTurn; ++s) ADD_ROW(k + s, false)
   }
+  for (; k < depth; ++k) ADD_ROW(k, false)
+  if (kBeginsAnywhere != 0u) ADD_ROW(depth, true)
+#undef ADD_ROW
   return sums;
 }
 
@@ -73,7 +79,8 @@ void StoreTile(SumsOfWords sums, uint own, uint first, uvec4 offsets) {
     const uint word = first + PlaceInStretch(v);
     uint bits = 0u;
     [[unroll]] for (uint i = 0u; i < kElementsOfWord; ++i) {
-      const uint n = word * kElementsOfWord + i;
+      // What is behind the last column counts nothing.
+      const uint n = min(word * kElementsOfWord + i, P(2) - 1u);
       const float sum = sums.of[v * kElementsOfWord + i];
       bits |= FinishElement(sum, n, offsets.w + n, offsets.z) << (16u * i);
     }
@@ -83,14 +90,15 @@ void StoreTile(SumsOfWords sums, uint own, uint first, uvec4 offsets) {
 
 // Rows have the words of a tile, or more; the last tile of one begins early enough to be whole.
 void ComputeByWords() {
-  const uint words = P(2) / kElementsOfWord;
+  const uint words = (P(2) + kElementsOfWord - 1u) / kElementsOfWord;
   const uint across = (words + WordsOfTile() - 1u) / WordsOfTile();
   WORKGROUP_STRIDE_LOOP(index, P(0) * across) {
     const uint matrix = index / across;
     const uint own = (index - matrix * across) * WordsOfTile();
     const uint first = min(own, words - WordsOfTile());
     const uvec4 offsets = StridedOffsets(matrix, 4u, P(12));
-    StoreTile(SumDepth(offsets.x, offsets.y / kElementsOfWord + first), own, first, offsets);
+    const uint last = WordOf(kType, offsets.y + (P(3) - 1u) * P(6) + P(2) - 1u);
+    StoreTile(SumDepth(offsets.x, offsets.y + first * kElementsOfWord, last), own, first, offsets);
   }
 }
 

@@ -21,6 +21,7 @@ struct Kernel {
   uint32_t rows;
   uint32_t columns;
   bool by_words = false;
+  bool begins_anywhere = false;  // Rows of b, by words.
 };
 
 uint64_t CountInvocations(const Product& product, const Kernel& kernel) {
@@ -37,18 +38,23 @@ std::vector<uint32_t> DistancesOf(const Product& product, size_t operand) {
   return strides;
 }
 
-// Whether columns follow each other in b as in the result, and rows of both begin with a word; and
+// Whether columns follow each other in b as in the result, and rows of that begin with a word; and
 // the kernel, which takes four steps a turn, does not loop too long.
 bool GoesByWords(const Product& product, webidl::OperandDataType type) {
   constexpr uint32_t kStepsOfTurn = 4;  // Of row_by_words.glsl.
   if (product.depth / kStepsOfTurn + kStepsOfTurn > kInvocationIterationsMax) return false;
   if (product.b_strides.column != 1 || product.result_strides.column != 1) return false;
-  if (type != webidl::OperandDataType::kFloat16) return true;
-  bool begins_with_word = StoresPairs(product, type) && product.b_strides.row % 2 == 0;
+  return type != webidl::OperandDataType::kFloat16 || CountMatrices(product) == 1 ||
+         StoresPairs(product, type);
+}
+
+// Whether rows of b begin within words, too.
+bool BeginsAnywhere(const Product& product, webidl::OperandDataType type) {
+  bool begins_with_word = product.b_strides.row % 2 == 0;
   for (uint32_t distance : DistancesOf(product, 1)) {
     begins_with_word = begins_with_word && distance % 2 == 0;
   }
-  return begins_with_word;
+  return type == webidl::OperandDataType::kFloat16 && !begins_with_word;
 }
 
 // Of one row, on llvmpipe.
@@ -60,7 +66,7 @@ Kernel ChooseRowKernel(const Product& product, LoadPattern b_loads, webidl::Oper
     // Sums of an invocation: a subgroup's are no more than there are columns.
     uint32_t sums = product.columns >= 8 * kLanesMax ? 8 : 4;
     if (product.columns >= kWideColumnsMin) sums = 16;
-    return {ShaderId::kMatmulWideRow, 1, sums, /*by_words=*/true};
+    return {ShaderId::kMatmulWideRow, 1, sums, /*by_words=*/true, BeginsAnywhere(product, type)};
   }
   if (b_loads != LoadPattern::kFourAlongK && product.columns >= kWideColumnsMin) {
     return {ShaderId::kMatmulWideRow, 1, 16};
@@ -249,7 +255,8 @@ Status AddProductCall(const Product& given, LoweringBuilder& builder) {
                          has_residual,
                          ActivationConstant(product.activation),
                          /*kAcross=*/division ? division->across : 0,
-                         kernel.by_words ? kernel.columns : 0};
+                         kernel.by_words ? kernel.columns : 0,
+                         kernel.begins_anywhere};
   // The module declares all slots, so something must be bound there.
   call.buffers = {{product.a, false},
                   {product.b, false},

@@ -122,6 +122,46 @@ void AddConv2d(const Convolution& c, Cases& cases) {
   }
 }
 
+void AddConvTranspose2d(uint32_t input_channels, uint32_t output_channels, uint32_t size,
+                        uint32_t window, uint32_t stride, Cases& cases) {
+  Add(
+      fmt::format("convTranspose2d {0}x{0}/{1} {2}->{3} of {4}x{4}", window, stride, input_channels,
+                  output_channels, size),
+      [=](GraphSketch& g, OperandDataType type) {
+        webnn::ConvTranspose2dOptions options;
+        const uint32_t padding = (window - stride) / 2;
+        options.padding = {{padding, padding, padding, padding}};
+        options.strides = {{stride, stride}};
+        options.bias = g.Constant(type, {output_channels});
+        g.CountMultiplyAdds(1.0 * size * size * input_channels * output_channels * window * window);
+        g.Output(Must(g->ConvTranspose2d(
+            g.Input(type, {1, input_channels, size, size}),
+            g.Constant(type, {input_channels, output_channels, window, window}), options)));
+      },
+      cases);
+}
+
+void AddRecurrent(uint32_t steps, uint32_t batch, uint32_t hidden, Cases& cases) {
+  Add(
+      fmt::format("lstm of {} steps, {} rows, {} hidden", steps, batch, hidden),
+      [=](GraphSketch& g, OperandDataType type) {
+        g.CountMultiplyAdds(8.0 * steps * batch * hidden * hidden);
+        g.Output(Must(g->Lstm(g.Input(type, {steps, batch, hidden}),
+                              g.Constant(type, {1, 4 * hidden, hidden}),
+                              g.Constant(type, {1, 4 * hidden, hidden}), steps, hidden))[0]);
+      },
+      cases);
+  Add(
+      fmt::format("gru of {} steps, {} rows, {} hidden", steps, batch, hidden),
+      [=](GraphSketch& g, OperandDataType type) {
+        g.CountMultiplyAdds(6.0 * steps * batch * hidden * hidden);
+        g.Output(Must(g->Gru(g.Input(type, {steps, batch, hidden}),
+                             g.Constant(type, {1, 3 * hidden, hidden}),
+                             g.Constant(type, {1, 3 * hidden, hidden}), steps, hidden))[0]);
+      },
+      cases);
+}
+
 void AddProducts(Cases& cases) {
   // Attention of images, texts, sounds, and of a diffusion's pixels.
   AddMatmul({12, 197, 64}, {12, 64, 197}, cases);
@@ -138,6 +178,9 @@ void AddProducts(Cases& cases) {
   AddLinear({1, 197, 768}, 3072, cases);
   AddLinear({1, 197, 3072}, 768, cases);
   AddLinear({1, 7, 768}, 768, cases);
+  AddLinear({1, 1, 768}, 32003, cases);
+  AddLinear({1, 1, 768}, 32002, cases);
+  AddLinear({1, 1, 513}, 257, cases);
   AddLinear({1, 77, 512}, 512, cases);
   AddLinear({1, 1024, 320}, 320, cases);
   AddLinear({1, 1500, 384}, 1536, cases);
@@ -280,6 +323,13 @@ void AddConvolutions(Cases& cases) {
              .columns = 3,
              .stride = 2},
             cases);
+  // Of masks, and of generators.
+  AddConvTranspose2d(256, 256, 14, 2, 2, cases);
+  AddConvTranspose2d(128, 64, 16, 4, 2, cases);
+  AddConvTranspose2d(64, 3, 32, 4, 2, cases);
+  AddConvTranspose2d(21, 21, 16, 4, 2, cases);
+  AddRecurrent(16, 1, 100, cases);
+  AddRecurrent(16, 4, 125, cases);
   // Digits.
   AddConv2d({.input_channels = 1,
              .output_channels = 32,
