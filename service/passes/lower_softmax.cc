@@ -57,6 +57,40 @@ constexpr uint32_t kSharesOfRow = 8;
 // Of the axis, that those who share a tile of it have in registers (shaders/softmax.comp).
 constexpr uint32_t kStretchInRegisters = 128;
 
+// Whether neighbouring rows, each of words that follow each other, are taken together, and caches
+// keep what is gone over three times (shaders/softmax_columns.comp).
+bool TakesColumns(const AxisView& view, OperandDataType type, bool wide) {
+  constexpr uint32_t kAxisMax = 128;  // Terms are added up one by one.
+  constexpr uint32_t kWordsMin = 16;
+  const uint32_t per_word = type == OperandDataType::kFloat16 ? 2 : 1;
+  return !wide && view.axis <= kAxisMax && view.inner % per_word == 0 &&
+         view.inner / per_word >= kWordsMin;
+}
+
+void AddColumnsCall(const Node& node, const AxisView& view, LoweringBuilder& builder) {
+  constexpr uint32_t kLanesMax = 16;
+  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
+  const bool is_half = input.data_type() == OperandDataType::kFloat16;
+  const uint32_t vectors_max = is_half ? 2 : 4;
+  const uint32_t words = view.inner / (is_half ? 2 : 1);
+  const uint32_t vectors = builder.has_other_sizes()
+                               ? vectors_max
+                               : std::min(DivideRoundingUp(words, kLanesMax), vectors_max);
+  const uint32_t of_row = DivideRoundingUp(words, vectors * kLanesMax);
+  const uint32_t units = view.rows / view.inner * of_row;
+  LoweredCall call;
+  call.shader = ShaderId::kSoftmaxColumns;
+  call.specialization = {static_cast<uint32_t>(input.data_type()), vectors};
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {units, view.axis, words, 0};
+  AppendDivisor(of_row, call.parameters);
+  call.workgroups = units;
+  // With few lanes a unit is four.
+  call.cost = std::max<uint64_t>(2 * input.byte_length(),
+                                 uint64_t{units} * kLanesMax * 4 * 3 * (view.axis + 1));
+  builder.AddCall(std::move(call));
+}
+
 void SetTiles(LoweredCall& call, const RowTiles& tiles, const AxisView& view) {
   call.parameters = tiles.Parameters(view);
   call.invocations = 0;
@@ -99,6 +133,10 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const auto type = static_cast<uint32_t>(input.data_type());
   AxisView view = ViewAlong(input.shape(), attributes.axis);
+  if (TakesColumns(view, input.data_type(), builder.wide())) {
+    AddColumnsCall(node, view, builder);
+    return {};
+  }
   // An invocation adds up a row in its order, and rounding errors grow with it.
   constexpr uint64_t kSumMax = 1 << 13;
   const uint32_t row_vectors = RowVectorsOf(view, input.data_type(), builder);

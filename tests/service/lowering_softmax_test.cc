@@ -119,6 +119,37 @@ TEST(LowerSoftmax, LongInterleavedRows_MatchReference) {
 
 // Tiles of interleaved rows, which the rows or their lengths may leave in part empty: of a whole
 // axis, of parts of it, and of a whole axis by turns.
+// Neighbouring rows by words (shaders/softmax_columns.comp): a vector of them, some, some units,
+// and last ones that are not whole.
+TEST(LowerSoftmax, Columns_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf}) {
+    for (uint32_t inner : {16u, 32u, 34u, 38u, 66u, 130u, 334u}) {
+      for (uint32_t axis : {1u, 21u, 128u, 129u}) {
+        ExpectSoftmax(RandomTensor(type, {2, axis, inner}, 51), 1);
+      }
+    }
+    ExpectSoftmax(RandomTensor(type, {21, 9, 33, 2}, 52), 0);
+  }
+}
+
+TEST(LowerSoftmax, NanInColumns_StaysThere) {
+  constexpr uint32_t kInner = 40;
+  for (OperandDataType type : {kFloat, kHalf}) {
+    Values values(3 * kInner, 0.5);
+    values[kInner + 7] = kNan;
+    values[9] = kInfinity;
+    for (uint32_t k = 0; k < 3; ++k) values[k * kInner + 11] = -kInfinity;
+    const HostTensor input = HostTensor::Create(type, {3, kInner}, values);
+    const Values shares =
+        RunOne(OperatorKind::kSoftmax, {input}, webidl::SoftmaxAttributes{.axis = 0}).Values();
+    for (uint32_t e = 0; e < shares.size(); ++e) {
+      const uint32_t column = e % kInner;
+      EXPECT_EQ(std::isnan(shares[e]), column == 7 || column == 9 || column == 11) << e;
+      if (!std::isnan(shares[e])) EXPECT_NEAR(static_cast<double>(shares[e]), 1.0 / 3, 1e-3) << e;
+    }
+  }
+}
+
 TEST(LowerSoftmax, InterleavedRowsInParts_MatchReference) {
   SKIP_UNLESS_FORMS_OF_GPUS_ARE_TESTED();
   for (OperandDataType type : {kFloat, kHalf}) {
@@ -167,7 +198,7 @@ TEST(LowerSoftmax, LargeAndMaskedScores_DoNotOverflow) {
 
 TEST(LowerSoftmax, NoScoreLessThanInfinity_GivesNan) {
   for (uint32_t size : {8u, 20u, 64u, 130u, 300u}) {
-    for (uint32_t inner : {1u, 4u}) {
+    for (uint32_t inner : {1u, 4u, 32u}) {
       for (bool masked : {false, true}) {
         Values values(size, masked ? -kInfinity : 1);
         if (!masked) values[size - 1] = kInfinity;

@@ -80,6 +80,7 @@ void AddReductions(Cases& cases) {
   AddSoftmax({64, 1000}, 1, cases);
   AddSoftmax({1, 50257}, 1, cases);
   AddSoftmax({1, 21, 512, 384}, 1, cases);
+  AddSoftmax({1, 77, 12, 64}, 1, cases);
   AddSoftmax({1, 512, 384, 21}, 3, cases);
   AddArgMax({1, 21, 512, 384}, 1, cases);
   AddArgMax({1, 512, 384, 21}, 3, cases);
