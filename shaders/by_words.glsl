@@ -1,4 +1,5 @@
-// Results of elements of at most 32 bits, whose operands have as wide ones in the same places, by words.
+// Results of elements of at most 32 bits by words, whose operands have as wide ones in the same places, or in rows.
+// Invocations that have no word of their own left load what is behind a row's, or behind the last one: anything.
 //
 // Where each invocation has a quad, llvmpipe turns what it loads from quads into vectors of words, and
 // what it stores back. Here neighbours have neighbouring words, and vectors are loaded and stored as they
@@ -108,7 +109,8 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     const uint rows_ = (count) / length_;                                                                 \
     const uint words_max_ = length_ >> log2_per_word_;                                                    \
     const uint words_of_turn_ = (vectors) * kSubgroupSize;                                                \
-    const uint turns_of_row_ = (words_max_ + words_of_turn_ - 1u) / words_of_turn_;                       \
+    /* Not 0 where all parameters are. */                                                                 \
+    const uint turns_of_row_ = max((words_max_ + words_of_turn_ - 1u) / words_of_turn_, 1u);              \
     const uint turns_ = rows_ * turns_of_row_;                                                            \
     const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, turns_);                                    \
     uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, turns_);                                                 \
@@ -184,7 +186,8 @@ uint VectorsOfTurn(uint rows_by_words) { return rows_by_words >> 9; }
   uvec4((access) == kAccessOne ? LOAD_RAW(slot, type, STRIDED_RANK == 1u ? 0u : (offset)).x               \
         : (anywhere) && BitsLog2(type) < 5u                                                               \
             ? JoinWords(LOAD_WORD(slot, WordOf(type, offset) + (i)),                                      \
-                        LOAD_WORD(slot, WordOf(type, offset) + ((i) + 1u)), ShiftInWord(type, offset))    \
+                        LOAD_WORD(slot, WordOf(type, (offset) + (32u >> BitsLog2(type)) - 1u) + (i)),     \
+                        ShiftInWord(type, offset))                                                        \
             : LOAD_WORD(slot, WordOf(type, offset) + (i)) +                                               \
                   (STRIDED_RANK == 1u ? ASK_WORD(slot, ahead) : 0u),                                      \
         0u, 0u, 0u)

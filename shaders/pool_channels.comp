@@ -29,6 +29,7 @@ uint PerWord() { return 32u >> BitsLog2(kType); }
 // Words of a pixel of the result from `first` on, as many vectors as that.
 #define COMPUTE_VECTORS(vectors, are_whole)                                                               \
   {                                                                                                       \
+    const uint last_ = words_of_pixel_ - 1u - first_;                                                     \
     VALUE totals_[vectors][kPerWordMax];                                                                  \
     FOR_EACH_ELEMENT(vectors) totals_[v_][j_] = identity_;                                                \
     for (uint ky_ = down_.x; ky_ < down_.y; ++ky_) {                                                      \
@@ -38,7 +39,8 @@ uint PerWord() { return 32u >> BitsLog2(kType); }
         const uint from_ = UNIFORM(pixel_ + ky_ * step_down_ + kx_ * step_across_ + first_);              \
         uint words_[vectors];                                                                             \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
-          words_[v_] = LOAD_WORD(1, from_ + PlaceInStretch(v_));                                          \
+          const uint place_ = PlaceInStretch(v_);                                                         \
+          words_[v_] = LOAD_WORD(1, from_ + ((are_whole) ? place_ : min(place_, last_)));                 \
         }                                                                                                 \
         FOR_EACH_ELEMENT(vectors) {                                                                       \
           const uvec2 raw_ = ElementOfQuad(uvec4(words_[v_], 0u, 0u, 0u), kType, j_);                     \

@@ -170,12 +170,13 @@ PixelsByWords FindPixelsByWords(const webidl::Pool2dAttributes& attributes,
   }
   const auto [height, width] = ReadWindows(attributes, input, result);
   const uint32_t words = sizes.channel / (32 / bits);
+  // Loops' ends count, too.
   const uint64_t taps =
-      TapsMax(height, /*transposed=*/false) * (1 + TapsMax(width, /*transposed=*/false)) + 1;
+      TapsMax(height, /*transposed=*/false) * (2 + TapsMax(width, /*transposed=*/false)) + 1;
   const auto turns = [&](uint64_t lanes) {
-    return 2 + (words / (kVectorsAtOnce * lanes) + kVectorsAtOnce) * (1 + taps);
+    return 4 + (words / (kVectorsAtOnce * lanes) + kVectorsAtOnce) * (1 + taps);
   };
-  const uint64_t columns_max = kInvocationIterationsMax / turns(kLanesMin);
+  const uint64_t columns_max = (kInvocationIterationsMax - 1) / turns(kLanesMin);
   const uint64_t parts = DivideRoundingUp(kUnitsMin, uint64_t{output.batch} * output.row);
   const auto columns = static_cast<uint32_t>(
       std::min(columns_max, DivideRoundingUp<uint64_t>(output.column, parts)));

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "base/checked_math.h"
 #include "base/limits.h"
 #include "service/passes/lower_elementwise.h"
 #include "service/passes/lower_pool.h"
 #include "service/passes/lower_reduce.h"
 #include "service/passes/lower_resample.h"
+#include "service/passes/row_calls.h"
 
 namespace webnnd::service {
 namespace {
@@ -21,20 +24,21 @@ bool HasOneOf(const Node& node) {
   return (std::holds_alternative<Attributes>(node.attributes) || ...);
 }
 
-// Whether rows that lie in one piece are normalized which are of odd length: kernels take those of
-// halves by words.
+// Whether rows that lie in one piece are normalized, and registers hold them, of an odd number of
+// elements: of halves they would begin within words.
 bool NormalizesOddRows(const webidl::LayerNormalizationAttributes& attributes,
-                       const webidl::Shape& shape) {
+                       const OperandDescriptor& operand, const LoweringBuilder& builder) {
   std::vector<uint32_t> axes;
-  for (uint32_t axis = 1; axis < shape.size(); ++axis) axes.push_back(axis);
+  for (uint32_t axis = 1; axis < operand.rank(); ++axis) axes.push_back(axis);
   if (attributes.axes) axes = *attributes.axes;
   std::ranges::sort(axes);
   uint32_t length = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] != shape.size() - axes.size() + i) return false;
-    length *= shape[axes[i]];
+    if (axes[i] != operand.rank() - axes.size() + i) return false;
+    length *= operand.shape()[axes[i]];
   }
-  return length % 2 != 0;
+  const AxisView view = {NarrowCast<uint32_t>(operand.element_count() / length), length, 1};
+  return length % 2 != 0 && CountRowVectors(view, OperandDataType::kFloat32, builder.wide()) > 0;
 }
 
 // Elements from which on it pays for an operator, or never.
@@ -49,8 +53,8 @@ uint64_t ElementsMin(const Node& node, const LoweringBuilder& builder) {
     return builder.descriptor(node.operands[0]).shape()[softmax->axis] % 4 == 0 ? 4 * kMany : kSome;
   }
   if (const auto* layer = std::get_if<webidl::LayerNormalizationAttributes>(&node.attributes)) {
-    const bool is_odd = NormalizesOddRows(*layer, builder.descriptor(node.operands[0]).shape());
-    return is_odd ? kSome : kNever;
+    const OperandDescriptor& operand = builder.descriptor(node.operands[0]);
+    return NormalizesOddRows(*layer, operand, builder) ? kSome : kNever;
   }
   const bool goes_one_by_one =
       HasOneOf<webidl::ArgMinMaxAttributes, webidl::Pool2dAttributes, webidl::ReduceAttributes,
@@ -89,12 +93,15 @@ bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuil
       operand.element_count() + builder.descriptor(node.results[0]).element_count();
   // A kernel can take all of them only as they are.
   const auto has_room = [&](ValueId value) {
-    return value == kNoValue ||
-           builder.descriptor(value).element_count() <= limits::kBindingBytesMax / sizeof(float);
+    return value == kNoValue || HasRoomWidened(value, builder);
   };
   return elements >= elements_min && elements <= kElementsMax &&
          std::ranges::all_of(node.operands, has_room) &&
          std::ranges::all_of(node.results, has_room);
+}
+
+bool HasRoomWidened(ValueId value, const LoweringBuilder& builder) {
+  return builder.descriptor(value).element_count() <= limits::kBindingBytesMax / sizeof(float);
 }
 
 Result<ValueId> AddWide(ValueId value, LoweringBuilder& builder) {

@@ -20,6 +20,9 @@ bool IsWorthWidening(const Node& node, uint64_t elements_min, const LoweringBuil
 // Of convolutions that take single elements.
 inline constexpr uint64_t kConvolutionElementsMin = 1 << 13;
 
+// Whether a kernel can bind the value's elements as float32, too.
+bool HasRoomWidened(ValueId value, const LoweringBuilder& builder);
+
 // A float32 of the same shape, and one that has been cast from `narrow`.
 Result<ValueId> AddWide(ValueId narrow, LoweringBuilder& builder);
 Result<ValueId> AddWidened(ValueId narrow, LoweringBuilder& builder);

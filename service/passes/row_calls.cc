@@ -120,7 +120,7 @@ std::vector<uint32_t> RowTiles::Parameters(const AxisView& view) const {
         return {};
       }
 
-    uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder) {
+uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder) {
   constexpr uint32_t kVectorsOfAnySize = 4;
   constexpr uint32_t kVectorsMax = 5;
   constexpr uint32_t kLanesMax = 16;

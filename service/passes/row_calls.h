@@ -93,7 +93,7 @@ Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes, bool n
 inline constexpr uint32_t kWordsOfRowMin = 16;
 // Of how many vectors a turn is best, where rows have so many words.
 uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder);
-// Iterations for a row of so many elements, by all lanes together at most.
+// Iterations for a row of so many elements, by all lanes together: some per cent more at most.
 uint64_t LaneTurnsOfRow(uint32_t length, size_t dimensions);
 
 }  // namespace webnnd::service

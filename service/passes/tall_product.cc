@@ -440,9 +440,12 @@ Status AddTurnTallCall(const Product& product, LoweringBuilder& builder) {
 }
 
 // Whether kernels would put halves into words one by one, which takes ten times as long as all
-// else.
+// else, and there is room for all of them as float32.
 bool StoresHalvesByOne(const Product& product, const LoweringBuilder& builder) {
   const OperandDescriptor& result = builder.descriptor(product.result);
+  for (const ValueId value : {product.result, product.c, product.residual}) {
+    if (value != kNoValue && !HasRoomWidened(value, builder)) return false;
+  }
   return !builder.wide() && result.data_type() == OperandDataType::kFloat16 &&
          ChooseStore(product, result.data_type()) == Store::kOne &&
          result.element_count() ==

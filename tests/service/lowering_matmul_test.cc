@@ -358,15 +358,19 @@ TEST(LowerGemm, OneColumn_MatchesReference) {
 
 TEST(LowerMatmul, InfinityInARowOfNeighbours_StaysInItsColumn) {
   constexpr uint32_t kDepth = 9;
-  constexpr uint32_t kColumns = 130;
-  for (uint32_t at : {0u, 63u, 64u, 127u, 129u}) {
-    Values b = RandomTensor(kFloat, {kDepth, kColumns}, 4).Values();
-    b[8 * kColumns + at] = std::numeric_limits<long double>::infinity();
-    Values result =
-        RunOne(OperatorKind::kMatmul, {RandomTensor(kFloat, {1, kDepth}, 3),
-                                       HostTensor::Create(kFloat, {kDepth, kColumns}, b)})
-            .Values();
-    for (uint32_t n = 0; n < kColumns; ++n) EXPECT_EQ(std::isinf(result[n]), n == at) << n;
+  // Odd rows of halves begin within words.
+  for (const auto& [type, columns] : {std::pair(kFloat, 130u), std::pair(kHalf, 131u)}) {
+    for (uint32_t at : {0u, 63u, 64u, 127u, columns - 1}) {
+      for (uint32_t row : {0u, 7u, 8u}) {
+        Values b = RandomTensor(type, {kDepth, columns}, 4).Values();
+        b[row * columns + at] = std::numeric_limits<long double>::infinity();
+        Values result =
+            RunOne(OperatorKind::kMatmul, {RandomTensor(type, {1, kDepth}, 3),
+                                           HostTensor::Create(type, {kDepth, columns}, b)})
+                .Values();
+        for (uint32_t n = 0; n < columns; ++n) EXPECT_EQ(std::isinf(result[n]), n == at) << n;
+      }
+    }
   }
 }
 
@@ -412,7 +416,7 @@ TEST(LowerGemm, TallTilesOfOddHalves_MatchReference) {
   ExpectGemm(kHalf, {130, 260, 67, attributes, Shape{130, 1}});
   ExpectGemm(kHalf,
              {97, 132, 133, {.alpha = 0.5, .beta = -2, .b_transpose = true}, Shape{97, 133}});
-  ExpectGemm(kHalf, {24, 512, 129, {.b_transpose = true}, {}});
+  ExpectGemm(kHalf, {24, 512, 259, {.b_transpose = true}, {}});
   ExpectMatmul(kHalf, {3, 97, 64}, {3, 64, 67});
   ExpectMatmul(kHalf, {2, 1, 77, 77}, {3, 77, 63});
 }

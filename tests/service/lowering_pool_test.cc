@@ -190,6 +190,10 @@ TEST(LowerPool2d, PixelsByWords_MatchReference) {
                                 .layout = InputOperandLayout::kNhwc};
     ExpectPools(OperatorKind::kMaxPool2d, attributes, type, {2, 68, 6, 9}, 94);
   }
+  // More turns than a kernel may take for all of a row, with few lanes.
+  const Pool2dAttributes tall{.window_dimensions = List{40, 1},
+                              .layout = InputOperandLayout::kNhwc};
+  ExpectPools(OperatorKind::kMaxPool2d, tall, kFloat, {1, 31, 103, 145}, 95);
 }
 
 // Where one row, or rows of which none has the lanes of a subgroup, take more turns than a kernel

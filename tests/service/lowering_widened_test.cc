@@ -178,6 +178,29 @@ bool IsWidenedFor(OperatorKind kind, OperatorAttributes attributes, OperandDataT
   return IsWidenedFor(kind, std::move(attributes), type, {rows, 1024}, {1, 1}, wide);
 }
 
+// Products of odd rows, but for those whose result a kernel could not bind as float32.
+TEST(LowerWidened, ProductOfOddRows_IsCastWhereThereIsRoom) {
+  const auto ends_with_a_cast = [](const Shape& a, const Shape& b, const Shape& result) {
+    Graph graph;
+    for (const Shape& shape : {a, b, result}) {
+      auto descriptor = webidl::OperandDescriptor::Create(kHalf, shape);
+      CHECK(descriptor.ok());
+      graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
+    }
+    Node node;
+    node.kind = OperatorKind::kMatmul;
+    node.operands = {0, 1};
+    node.results = {2};
+    LoweringBuilder builder(graph);
+    CHECK(GetLowering(OperatorKind::kMatmul)(node, builder).ok());
+    return builder.calls().back().shader == shaders::ShaderId::kCastFloat;
+  };
+  EXPECT_TRUE(ends_with_a_cast({3, 97, 64}, {3, 64, 67}, {3, 97, 67}));
+  EXPECT_FALSE(ends_with_a_cast({3, 97, 64}, {3, 64, 66}, {3, 97, 66}));
+  EXPECT_TRUE(ends_with_a_cast({31, 1025, 64}, {31, 64, 1025}, {31, 1025, 1025}));
+  EXPECT_FALSE(ends_with_a_cast({32, 1025, 64}, {32, 64, 1025}, {32, 1025, 1025}));
+}
+
 TEST(LowerWidened, WhatIsWorthIt_IsWidened) {
   const webidl::ReduceAttributes along = {.axes = {{1}}};
   for (const Case& c : WidenedCases()) {
