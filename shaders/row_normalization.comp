@@ -107,7 +107,7 @@ uint WordOf(vec2 x) {
 // are finite wherever it is.
 float MeanOfHeld(vec2 x[kVectorsMax]) {
   const float part = 1.0 / float(P(7) * kPerWord);
-  vec2 sum = vec2(0.0);
+  precise vec2 sum = vec2(0.0);  // Of two vectors alone drivers would add before they multiply: other bits.
   FOR_VECTORS_OF_ROW(k) sum += x[k] * part;
   return FoldSum(sum.x + sum.y);
 }
