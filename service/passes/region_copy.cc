@@ -317,7 +317,7 @@ bool TakesAllOfRows(const RegionCopy& copy, size_t contiguous, uint32_t bits) {
   const uint32_t row = copy.dimensions.back().size;
   const uint32_t side = SideOfSquare(bits);
   return contiguous + 2 == copy.dimensions.size() && TransposedOfRow(row, bits) < side &&
-         row >= (bits < 32 ? side / 2 : side * 5 / 16) &&
+         row >= (bits < 32 ? side / 2 : DivideRoundingUp(side * 5, 16u)) &&
          copy.dimensions[contiguous].size % per_word == 0;
 }
 

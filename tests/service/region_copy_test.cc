@@ -179,6 +179,7 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   EXPECT_EQ(shader(kHalf, 15, 33, 17, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 3, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 3, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 32, 2, false), ShaderId::kCopyRows);
   EXPECT_EQ(shader(kFloat, 16, 32, 2, true), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 15, 32, 2, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 2, 31, 2, false), ShaderId::kCopyQuads);
