@@ -313,8 +313,7 @@ TEST(Shaders, Bindings_AreThoseThatAreUsed) {
     return shaders::Bindings(id, shaders::Variant::kTexelReads) & kStorageAndTexels;
   };
   EXPECT_EQ(of_slot_1(shaders::ShaderId::kCopyNarrow), uint64_t{1} << 1);
-  EXPECT_EQ(of_slot_1(shaders::ShaderId::kScatterColumns),
-            uint64_t{1} << (1 + kBuffersPerCallMax));
+  EXPECT_EQ(of_slot_1(shaders::ShaderId::kScatterColumns), uint64_t{1} << (1 + kBuffersPerCallMax));
 }
 
 class DeviceTest : public VulkanTest {};
