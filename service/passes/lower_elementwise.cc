@@ -115,7 +115,7 @@ std::optional<RowOperand> RowOperandOf(std::span<const StridedDimension> dimensi
 }
 
 // Whether rows go by words one by one, and what they have of each operand: where quads do not lie
-// in them, on llvmpipe, of elements as wide as the result's.
+// in them, on llvmpipe, of elements as wide as the result's; conditions of where may be narrower.
 uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const LoweredCall& call,
                      const LoweringBuilder& builder) {
   const size_t operands = call.buffers.size() - 1;
