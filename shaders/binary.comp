@@ -153,8 +153,7 @@ void StoreByWords() {
   }
 #endif
   if (TakesRowsByWords()) {
-    const uint length = max(P4(2u * max(P(1), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
-    STORE_ROWS_BY_WORDS(3, kResultType, P(0), length, VectorsOfTurn(kRowsByWords), uvec2, PrepareTurn, Operands,
+    STORE_ROWS_BY_WORDS(3, kResultType, P(0), LengthOfRow(P(1)), VectorsOfTurn(kRowsByWords), uvec2, PrepareTurn, Operands,
                         PrepareWord, ComputeElement, ComputeAt)
     return;
   }

@@ -97,6 +97,9 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
     }                                                                                                     \
   }
 
+// For modules of strided.glsl whose dimensions follow from uvec4 1 on: elements of a row. Not 0 where all parameters are.
+uint LengthOfRow(uint rank) { return max(P4(2u * max(rank, 1u) - 1u).x, 1u); }
+
 // As STORE_BY_WORDS, but turns, of so many vectors, begin anew in each row of `length` elements, which is any number
 // of them: those of its words that are whole. Words that rows share, and a last one that is not whole, are put together of what
 // COMPUTE_AT(e) gives for their elements.

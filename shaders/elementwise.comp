@@ -215,8 +215,7 @@ bool GoesByWords() {
 }
 void StoreByWords() {
   if (TakesRowsByWords()) {
-    const uint length = max(P4(2u * max(P(1), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
-    STORE_ROWS_BY_WORDS(5, kResultType, P(0), length, VectorsOfTurn(kRowsByWords), uvec4, PrepareTurn, Operands,
+    STORE_ROWS_BY_WORDS(5, kResultType, P(0), LengthOfRow(P(1)), VectorsOfTurn(kRowsByWords), uvec4, PrepareTurn, Operands,
                         PrepareWord, ComputeElement, ComputeAt)
     return;
   }

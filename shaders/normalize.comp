@@ -122,8 +122,7 @@ uvec2 ComputeAt(uint e) {
 }
 
 void StoreRowsByWords() {
-  const uint length = max(P4(2u * max(P(2), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
-  STORE_ROWS_BY_WORDS(6, kType, P(0), length, kVectorsOfTurn, Turn, PrepareTurn, Word, PrepareWord, ComputeOfWord,
+  STORE_ROWS_BY_WORDS(6, kType, P(0), LengthOfRow(P(2)), kVectorsOfTurn, Turn, PrepareTurn, Word, PrepareWord, ComputeOfWord,
                       ComputeAt)
 }
 #else

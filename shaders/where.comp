@@ -97,8 +97,7 @@ uvec2 ComputeAt(uint e) {
 }
 
 void StoreRowsByWords() {
-  const uint length = max(P4(2u * max(P(1), 1u) - 1u).x, 1u);  // Not 0 where all parameters are.
-  STORE_ROWS_BY_WORDS(4, kType, P(0), length, VectorsOfTurn(kRowsByWords), uvec4, PrepareTurn, Operands, PrepareWord,
+  STORE_ROWS_BY_WORDS(4, kType, P(0), LengthOfRow(P(1)), VectorsOfTurn(kRowsByWords), uvec4, PrepareTurn, Operands, PrepareWord,
                       ComputeElement, ComputeAt)
 }
 #else

@@ -71,49 +71,50 @@ void AddGemm(uint32_t rows, uint32_t depth, uint32_t columns, bool a_transpose, 
       cases);
 }
 
-struct Convolution {
-  uint32_t input_channels;
-  uint32_t output_channels;
-  uint32_t height;
-  uint32_t width;
-  uint32_t rows;  // Of the window.
+// Rows and columns.
+struct Size {
+  uint32_t rows;
   uint32_t columns;
+};
+
+struct Windows {
   uint32_t stride = 1;
   uint32_t padding = 0;
   uint32_t groups = 1;
   uint32_t dilation = 1;
 };
 
-void AddConv2d(const Convolution& c, Cases& cases) {
+void AddConv2d(uint32_t input_channels, uint32_t output_channels, const Size& image,
+               const Size& window, const Windows& c, Cases& cases) {
   for (const bool nhwc : {false, true}) {
     Add(
-        fmt::format("conv2d {}x{}/{} {}->{} of {}x{}, groups {}, dilation {}, {}", c.rows,
-                    c.columns, c.stride, c.input_channels, c.output_channels, c.height, c.width,
-                    c.groups, c.dilation, nhwc ? "nhwc" : "nchw"),
+        fmt::format("conv2d {}x{}/{} {}->{} of {}x{}, groups {}, dilation {}, {}", window.rows,
+                    window.columns, c.stride, input_channels, output_channels, image.rows,
+                    image.columns, c.groups, c.dilation, nhwc ? "nhwc" : "nchw"),
         [=](GraphSketch& g, OperandDataType type) {
-          const uint32_t per_group = c.input_channels / c.groups;
-          const uint32_t down = c.rows == 1 ? 0 : c.padding;
-          const uint32_t across = c.columns == 1 ? 0 : c.padding;
+          const uint32_t per_group = input_channels / c.groups;
+          const uint32_t down = window.rows == 1 ? 0 : c.padding;
+          const uint32_t across = window.columns == 1 ? 0 : c.padding;
           webnn::Conv2dOptions options;
           options.padding = {{down, down, across, across}};
-          options.strides = {{c.rows == 1 && c.height == 1 ? 1 : c.stride, c.stride}};
+          options.strides = {{image.rows == 1 ? 1 : c.stride, c.stride}};
           options.dilations = {{c.dilation, c.dilation}};
           options.groups = c.groups;
-          options.bias = g.Constant(type, {c.output_channels});
-          Shape input = {1, c.input_channels, c.height, c.width};
-          Shape filter = {c.output_channels, per_group, c.rows, c.columns};
+          options.bias = g.Constant(type, {output_channels});
+          Shape input = {1, input_channels, image.rows, image.columns};
+          Shape filter = {output_channels, per_group, window.rows, window.columns};
           if (nhwc) {
             const bool is_depthwise = per_group == 1;
             options.input_layout = webnn::InputOperandLayout::kNhwc;
             options.filter_layout = is_depthwise ? webnn::Conv2dFilterOperandLayout::kIhwo
                                                  : webnn::Conv2dFilterOperandLayout::kOhwi;
-            input = {1, c.height, c.width, c.input_channels};
-            filter = is_depthwise ? Shape{1, c.rows, c.columns, c.output_channels}
-                                  : Shape{c.output_channels, c.rows, c.columns, per_group};
+            input = {1, image.rows, image.columns, input_channels};
+            filter = is_depthwise ? Shape{1, window.rows, window.columns, output_channels}
+                                  : Shape{output_channels, window.rows, window.columns, per_group};
           }
           const Operand result =
               Must(g->Conv2d(g.Input(type, input), g.Constant(type, filter), options));
-          double count = 1.0 * per_group * c.rows * c.columns;
+          double count = 1.0 * per_group * window.rows * window.columns;
           for (const uint32_t size : result.shape()) count *= size;
           g.CountMultiplyAdds(count);
           g.Output(result);
@@ -141,25 +142,34 @@ void AddConvTranspose2d(uint32_t input_channels, uint32_t output_channels, uint3
       cases);
 }
 
-void AddRecurrent(uint32_t steps, uint32_t batch, uint32_t hidden, Cases& cases) {
+// `draw`, lstm or gru, is given input, weights and recurrent weights of so many gates.
+template <typename Recurrent>
+void AddRecurrent(const char* what, uint32_t gates, Recurrent draw, uint32_t steps, uint32_t rows,
+                  uint32_t hidden, Cases& cases) {
   Add(
-      fmt::format("lstm of {} steps, {} rows, {} hidden", steps, batch, hidden),
+      fmt::format("{} of {} steps, {} rows, {} hidden", what, steps, rows, hidden),
       [=](GraphSketch& g, OperandDataType type) {
-        g.CountMultiplyAdds(8.0 * steps * batch * hidden * hidden);
-        g.Output(Must(g->Lstm(g.Input(type, {steps, batch, hidden}),
-                              g.Constant(type, {1, 4 * hidden, hidden}),
-                              g.Constant(type, {1, 4 * hidden, hidden}), steps, hidden))[0]);
+        g.CountMultiplyAdds(2.0 * gates * steps * rows * hidden * hidden);
+        const Shape weights = {1, gates * hidden, hidden};
+        g.Output(Must(draw(g, g.Input(type, {steps, rows, hidden}), g.Constant(type, weights),
+                           g.Constant(type, weights)))[0]);
       },
       cases);
-  Add(
-      fmt::format("gru of {} steps, {} rows, {} hidden", steps, batch, hidden),
-      [=](GraphSketch& g, OperandDataType type) {
-        g.CountMultiplyAdds(6.0 * steps * batch * hidden * hidden);
-        g.Output(Must(g->Gru(g.Input(type, {steps, batch, hidden}),
-                             g.Constant(type, {1, 3 * hidden, hidden}),
-                             g.Constant(type, {1, 3 * hidden, hidden}), steps, hidden))[0]);
+}
+
+void AddRecurrent(uint32_t steps, uint32_t rows, uint32_t hidden, Cases& cases) {
+  AddRecurrent(
+      "lstm", 4,
+      [=](GraphSketch& g, const Operand& x, const Operand& w, const Operand& r) {
+        return g->Lstm(x, w, r, steps, hidden);
       },
-      cases);
+      steps, rows, hidden, cases);
+  AddRecurrent(
+      "gru", 3,
+      [=](GraphSketch& g, const Operand& x, const Operand& w, const Operand& r) {
+        return g->Gru(x, w, r, steps, hidden);
+      },
+      steps, rows, hidden, cases);
 }
 
 void AddProducts(Cases& cases) {
@@ -197,132 +207,24 @@ void AddProducts(Cases& cases) {
 
 void AddConvolutions(Cases& cases) {
   // Residual networks and what grew out of them.
-  AddConv2d({.input_channels = 64,
-             .output_channels = 256,
-             .height = 56,
-             .width = 56,
-             .rows = 1,
-             .columns = 1},
-            cases);
-  AddConv2d({.input_channels = 256,
-             .output_channels = 512,
-             .height = 56,
-             .width = 56,
-             .rows = 1,
-             .columns = 1,
-             .stride = 2},
-            cases);
-  AddConv2d({.input_channels = 128,
-             .output_channels = 128,
-             .height = 56,
-             .width = 56,
-             .rows = 3,
-             .columns = 3,
-             .stride = 2,
-             .padding = 1},
-            cases);
-  AddConv2d({.input_channels = 512,
-             .output_channels = 512,
-             .height = 7,
-             .width = 7,
-             .rows = 3,
-             .columns = 3,
-             .padding = 1},
-            cases);
-  AddConv2d({.input_channels = 512,
-             .output_channels = 2048,
-             .height = 7,
-             .width = 7,
-             .rows = 1,
-             .columns = 1},
-            cases);
-  AddConv2d({.input_channels = 128,
-             .output_channels = 128,
-             .height = 56,
-             .width = 56,
-             .rows = 3,
-             .columns = 3,
-             .padding = 1,
-             .groups = 32},
-            cases);
-  AddConv2d({.input_channels = 256,
-             .output_channels = 256,
-             .height = 28,
-             .width = 28,
-             .rows = 3,
-             .columns = 3,
-             .padding = 2,
-             .dilation = 2},
-            cases);
+  AddConv2d(64, 256, {56, 56}, {1, 1}, {}, cases);
+  AddConv2d(256, 512, {56, 56}, {1, 1}, {.stride = 2}, cases);
+  AddConv2d(128, 128, {56, 56}, {3, 3}, {.stride = 2, .padding = 1}, cases);
+  AddConv2d(512, 512, {7, 7}, {3, 3}, {.padding = 1}, cases);
+  AddConv2d(512, 2048, {7, 7}, {1, 1}, {}, cases);
+  AddConv2d(128, 128, {56, 56}, {3, 3}, {.padding = 1, .groups = 32}, cases);
+  AddConv2d(256, 256, {28, 28}, {3, 3}, {.padding = 2, .dilation = 2}, cases);
   // Detectors.
-  AddConv2d({.input_channels = 3,
-             .output_channels = 16,
-             .height = 320,
-             .width = 320,
-             .rows = 3,
-             .columns = 3,
-             .stride = 2,
-             .padding = 1},
-            cases);
-  AddConv2d({.input_channels = 16,
-             .output_channels = 32,
-             .height = 160,
-             .width = 160,
-             .rows = 3,
-             .columns = 3,
-             .stride = 2,
-             .padding = 1},
-            cases);
-  AddConv2d({.input_channels = 80,
-             .output_channels = 80,
-             .height = 40,
-             .width = 40,
-             .rows = 3,
-             .columns = 3,
-             .padding = 1},
-            cases);
+  AddConv2d(3, 16, {320, 320}, {3, 3}, {.stride = 2, .padding = 1}, cases);
+  AddConv2d(16, 32, {160, 160}, {3, 3}, {.stride = 2, .padding = 1}, cases);
+  AddConv2d(80, 80, {40, 40}, {3, 3}, {.padding = 1}, cases);
   // Patches of transformers.
-  AddConv2d({.input_channels = 3,
-             .output_channels = 768,
-             .height = 224,
-             .width = 224,
-             .rows = 16,
-             .columns = 16,
-             .stride = 16},
-            cases);
-  AddConv2d({.input_channels = 3,
-             .output_channels = 96,
-             .height = 224,
-             .width = 224,
-             .rows = 4,
-             .columns = 4,
-             .stride = 4},
-            cases);
+  AddConv2d(3, 768, {224, 224}, {16, 16}, {.stride = 16}, cases);
+  AddConv2d(3, 96, {224, 224}, {4, 4}, {.stride = 4}, cases);
   // Sounds.
-  AddConv2d({.input_channels = 80,
-             .output_channels = 384,
-             .height = 1,
-             .width = 3000,
-             .rows = 1,
-             .columns = 3,
-             .padding = 1},
-            cases);
-  AddConv2d({.input_channels = 1,
-             .output_channels = 512,
-             .height = 1,
-             .width = 16000,
-             .rows = 1,
-             .columns = 10,
-             .stride = 5},
-            cases);
-  AddConv2d({.input_channels = 512,
-             .output_channels = 512,
-             .height = 1,
-             .width = 800,
-             .rows = 1,
-             .columns = 3,
-             .stride = 2},
-            cases);
+  AddConv2d(80, 384, {1, 3000}, {1, 3}, {.padding = 1}, cases);
+  AddConv2d(1, 512, {1, 16000}, {1, 10}, {.stride = 5}, cases);
+  AddConv2d(512, 512, {1, 800}, {1, 3}, {.stride = 2}, cases);
   // Of masks, and of generators.
   AddConvTranspose2d(256, 256, 14, 2, 2, cases);
   AddConvTranspose2d(128, 64, 16, 4, 2, cases);
@@ -331,20 +233,8 @@ void AddConvolutions(Cases& cases) {
   AddRecurrent(16, 1, 100, cases);
   AddRecurrent(16, 4, 125, cases);
   // Digits.
-  AddConv2d({.input_channels = 1,
-             .output_channels = 32,
-             .height = 28,
-             .width = 28,
-             .rows = 3,
-             .columns = 3},
-            cases);
-  AddConv2d({.input_channels = 32,
-             .output_channels = 64,
-             .height = 26,
-             .width = 26,
-             .rows = 3,
-             .columns = 3},
-            cases);
+  AddConv2d(1, 32, {28, 28}, {3, 3}, {}, cases);
+  AddConv2d(32, 64, {26, 26}, {3, 3}, {}, cases);
 }
 
 }  // namespace
