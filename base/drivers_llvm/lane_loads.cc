@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned kFollowing = 16;      // Times as often as not: see LaneBuilder::BranchLikely.
 constexpr uint32_t kRunBytesMax = 4096;  // Of a copy on the stack.
+constexpr unsigned kWordBytes = 4;
 
 constexpr uint32_t kAsked = 0x0a5ced01;  // Of shaders/stream.glsl.
 
@@ -225,10 +226,7 @@ void LaneLoads::CopyRun(const Run& run, LLVMValueRef root, LLVMValueRef address,
                                           llvm_.const_vector(to_lanes.data(), Lanes(loop)), "");
     LLVMValueRef shift = build_.Splat(build_.Number(ShiftOf(loop)), Lanes(loop));
     LLVMValueRef offsets = llvm_.build_binary(builder, kLShr, places, shift, "");
-    LLVMValueRef from = AddressOf(loop, address, offsets);
-    LLVMValueRef copied = CallIntrinsic(
-        "llvm.masked.gather", {type, llvm_.type_of(from)},
-        {from, build_.Number(bytes), HaveRoom(offsets, 1, size), llvm_.const_null(type)});
+    LLVMValueRef copied = Gather(loop, address, offsets, HaveRoom(offsets, 1, size));
     LLVMValueRef to = AddressOf(loop, copies, build_.WideNumber(piece));
     if (run.front().step == 0) {
       copied = build_.Element(copied, 0);
@@ -291,13 +289,36 @@ void LaneLoads::Replace(const Loop& loop) {
     offsets = llvm_.build_add(builder, build_.Splat(offset, Lanes(loop)), own, "");
     can_load = llvm_.build_and(builder, loop.active, HaveRoom(offsets, 1, size), "");
   }
-  LLVMTypeRef type = ValueType(loop);
-  LLVMValueRef places = AddressOf(loop, address, offsets);
+  llvm_.build_store(builder, Gather(loop, address, offsets, can_load), loop.values[0]);
+  LeaveFor(loop);
+}
+
+// Processors gather words. What is narrower they are taken from: buffers begin with a word, and
+// memory ends with one.
+LLVMValueRef LaneLoads::Gather(const Loop& loop, LLVMValueRef address, LLVMValueRef offsets,
+                               LLVMValueRef can_load) {
+  LLVMBuilderRef builder = build_.get();
+  const unsigned bytes = BytesPerElement(loop);
+  const bool is_narrow = bytes < kWordBytes;
+  LLVMTypeRef element = loop.element_type;
+  LLVMValueRef words = offsets;
+  LLVMValueRef per_word = build_.Splat(build_.Number(kWordBytes / bytes), Lanes(loop));
+  if (is_narrow) {
+    element = build_.int32();
+    address = llvm_.build_bitcast(builder, address, llvm_.pointer_type(element, 0), "");
+    words = llvm_.build_binary(builder, kUDiv, offsets, per_word, "");
+  }
+  LLVMTypeRef type = llvm_.vector_type(element, Lanes(loop));
+  LLVMValueRef places = llvm_.build_address(builder, element, address, &words, 1, "");
   LLVMValueRef gathered = CallIntrinsic(
       "llvm.masked.gather", {type, llvm_.type_of(places)},
-      {places, build_.Number(BytesPerElement(loop)), can_load, llvm_.const_null(type)});
-  llvm_.build_store(builder, gathered, loop.values[0]);
-  LeaveFor(loop);
+      {places, build_.Number(std::max(bytes, kWordBytes)), can_load, llvm_.const_null(type)});
+  if (!is_narrow) return gathered;
+  LLVMValueRef in_word = llvm_.build_binary(builder, kURem, offsets, per_word, "");
+  LLVMValueRef bits = build_.Splat(build_.Number(8 * bytes), Lanes(loop));
+  LLVMValueRef shift = llvm_.build_mul(builder, in_word, bits, "");
+  return llvm_.build_trunc(builder, llvm_.build_binary(builder, kLShr, gathered, shift, ""),
+                           ValueType(loop), "");
 }
 
 bool LaneLoads::IsAsked(const Loop& loop) const {

@@ -80,6 +80,9 @@ class LaneLoads : public LaneLoops {
   LLVMValueRef LoadApart(const Loop& loop, LLVMValueRef address, LLVMValueRef first, uint32_t step);
   // As many elements as there are lanes, from `first` on.
   LLVMValueRef LoadRun(const Loop& loop, LLVMValueRef address, LLVMValueRef first) const;
+  // The elements at `offsets`, or 0 where a lane can load none.
+  LLVMValueRef Gather(const Loop& loop, LLVMValueRef address, LLVMValueRef offsets,
+                      LLVMValueRef can_load);
   // Whether all that becomes of what lanes load is the mark that it is asked for alone.
   bool IsAsked(const Loop& loop) const;
   void Ask(const Loop& loop, LLVMValueRef address);

@@ -6,7 +6,7 @@ namespace webnnd {
 namespace {
 
 constexpr unsigned kMaskedLanesMin = 8;
-constexpr unsigned kMaskedBitsMin = 32;
+constexpr unsigned kWordBits = 32;
 
 }  // namespace
 
@@ -266,8 +266,9 @@ LLVMValueRef LaneLoops::CallIntrinsic(std::string_view name, std::vector<LLVMTyp
 }
 
 bool LaneLoops::HasMasks(const Loop& loop) const {
+  const bool is_narrow = llvm_.get_int_width(loop.element_type) < kWordBits;
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
-         Lanes(loop) >= kMaskedLanesMin && llvm_.get_int_width(loop.element_type) >= kMaskedBitsMin;
+         (!is_narrow || __builtin_cpu_supports("avx512bw") != 0) && Lanes(loop) >= kMaskedLanesMin;
 }
 
 }  // namespace webnnd

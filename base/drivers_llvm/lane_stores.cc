@@ -7,6 +7,7 @@ namespace webnnd {
 namespace {
 
 constexpr unsigned kQuad = 4;
+constexpr unsigned kWordBytes = 4;
 
 // How many times as often as the ways behind them these are taken, so that LLVM keeps values in
 // registers there and spills them where it calls a function.
@@ -177,7 +178,9 @@ void LaneStores::AddFences(LLVMValueRef function) const {
   }
 }
 
-bool LaneStores::Scatters(const Loop& loop) const { return CountOf(loop) == 1 && HasMasks(loop); }
+bool LaneStores::Scatters(const Loop& loop) const {
+  return CountOf(loop) == 1 && HasMasks(loop) && BytesPerElement(loop) >= kWordBytes;
+}
 
 void LaneStores::StoreApart(const Loop& loop, const Function* function, LLVMValueRef address,
                             LLVMValueRef size, const std::vector<LLVMValueRef>& values) {

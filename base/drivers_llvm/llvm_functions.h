@@ -195,6 +195,8 @@ constexpr int kOrderedLess = 4;
   MEMBER(build_not, LLVMBuildNot, LLVMValueRef(LLVMBuilderRef, LLVMValueRef, const char* name))    \
   MEMBER(build_zext, LLVMBuildZExt,                                                                \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
+  MEMBER(build_trunc, LLVMBuildTrunc,                                                              \
+         LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, const char* name))                \
   MEMBER(build_extract, LLVMBuildExtractElement,                                                   \
          LLVMValueRef(LLVMBuilderRef, LLVMValueRef, LLVMValueRef index, const char* name))         \
   MEMBER(build_insert, LLVMBuildInsertElement,                                                     \
