@@ -5,8 +5,8 @@
 // Parameters: 0 elements of the result; 1 size of the axis; 4..6 inner as divisor.
 // Specialisation constants: 1 whether the greatest is sought, 2 data type of the operand, 3 of
 // the result, 4 whether a workgroup shares one element of the result, 5 whether four neighbours are
-// taken at once, whose operands are 32-bit and lie in quads: of the axis, which is innermost, where a
-// workgroup shares it, else of the result; 6, on GPUs, another way to go, of 32-bit operands that lie in
+// taken at once, of at most 32 bits: of the axis, which is innermost, where a workgroup shares it, else of
+// the result; 6, on GPUs, another way to go, of 32-bit operands that lie in
 // quads, whose parameters are below. There several calls may divide an axis: all but the last write
 // candidates, {key, index}; 7 and 8, of how many fours of neighbouring rows an invocation takes at once, 1
 // to 4, and how far they are from each other, as cumulative_sum.comp has them.
@@ -31,6 +31,7 @@ const uint kFoursMax = 4u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
+DECLARE_LOAD_FOUR_RAW(1)
 WRITE_SLOT(2)
 
 struct Candidate {
@@ -90,7 +91,9 @@ void ComputeFours(uint first) {
   uvec4 quads[kFoursMax];
 #define LOAD_QUADS(k)                                                                       \
   [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {                                        \
-    if (q < kFours) quads[q] = LOAD_QUAD(1, ((base + (k) * inner.x) >> 2) + q * kApart);    \
+    if (q < kFours) {                                                                       \
+      quads[q] = LoadFourRaw1(kOperandType, ((base + (k) * inner.x) >> 2) + q * kApart);    \
+    }                                                                                       \
   }
   LOAD_QUADS(0u)
   [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
@@ -134,7 +137,7 @@ void ComputeFours(uint first) {
   }
 }
 
-// Of an axis that lies in quads, every `size of the workgroup`th from the invocation's own on.
+// Of an axis that lies in fours, every `size of the workgroup`th from the invocation's own on.
 uvec2 ComputeRow(uint row) {
   uint quads = P(1) >> 2;
   uint base = row * quads;
@@ -142,14 +145,14 @@ uvec2 ComputeRow(uint row) {
   uint first = min(gl_LocalInvocationID.x, quads - 1u);
   VALUE best[4];
   uint places[4];
-  uvec4 quad = LOAD_QUAD(1, base + first);
+  uvec4 quad = LoadFourRaw1(kOperandType, base + first);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     best[i] = Decode(uvec2(quad[i], 0u), kOperandType);
     places[i] = first;
   }
 #define TAKE_QUAD(k)                                               \
   {                                                                \
-    uvec4 next = LOAD_QUAD(1, base + (k));                         \
+    uvec4 next = LoadFourRaw1(kOperandType, base + (k));           \
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {                    \
       VALUE x = Decode(uvec2(next[i], 0u), kOperandType);          \
       bool better = IsBetter(x, best[i]);                          \

@@ -3,7 +3,8 @@
 // Parameters: 0 elements of the result; 1 rank; from 4 dimensions (strided.glsl, strides .x of slot
 // 1 and .y of slot 2). Specialisation constants: 1 operation (operations.inc), 2 data type of the
 // operands, 3 of the result, 4 rank, 5 what lies in rows (kTurnsInRows), 6 and 7 access to slots 1 and 2
-// (strided.glsl), 8 whether rows go by words one by one on llvmpipe (OperandOfRow of by_words.glsl).
+// (strided.glsl), 8 whether rows go one by one on llvmpipe (OperandOfRow of by_words.glsl): by
+// words, or by elements where operands are of another width than the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "binary.glsl"
@@ -119,6 +120,13 @@ Operands PrepareWord(uvec2 offsets, uint i, uint ahead) {
   return operands;
 }
 
+uvec2 PrepareElements(uint first) { return OffsetsOfTurn(first).xy; }
+uvec2 ComputeInTurn(uvec2 offsets, uint i) {
+  const uvec2 places = offsets + uvec2(Access1() == kAccessOne ? 0u : i, Access2() == kAccessOne ? 0u : i);
+  return Compute(Values(Decode(LOAD_RAW(1, kOperandType, places.x), kOperandType),
+                        Decode(LOAD_RAW(2, kOperandType, places.y), kOperandType)));
+}
+
 uvec2 ComputeAt(uint e) {
   const uvec2 offsets = StridedOffsets(e, 1u, P(1)).xy;
   return Compute(Values(Decode(LOAD_RAW(1, kOperandType, offsets.x), kOperandType),
@@ -152,6 +160,11 @@ void StoreByWords() {
     return;
   }
 #endif
+  if (TakesRowsByWords() && BitsLog2(kOperandType) != BitsLog2(kResultType)) {
+    STORE_ROWS_BY_ELEMENTS(3, kResultType, P(0), LengthOfRow(P(1)), VectorsOfTurn(kRowsByWords), uvec2, PrepareElements,
+                           ComputeInTurn)
+    return;
+  }
   if (TakesRowsByWords()) {
     STORE_ROWS_BY_WORDS(3, kResultType, P(0), LengthOfRow(P(1)), VectorsOfTurn(kRowsByWords), uvec2, PrepareTurn, Operands,
                         PrepareWord, ComputeElement, ComputeAt)

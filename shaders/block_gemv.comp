@@ -110,22 +110,12 @@ float LoadAddend(uint matrix, uint e) {
 }
 
 void StoreElement(uint matrix, uint e, float value) {
-  const uint bits = Encode(value, kType).x;
-  if (kType == kFloat32) {
+  const uvec2 bits = Encode(value, kType);
 #if MATRICES > 2
-    if (matrix == 1u) STORE_WORD(11, e, bits);
-    if (matrix == 2u) STORE_WORD(16, e, bits);
+  if (matrix == 1u) STORE_ELEMENT(11, kType, e, bits)
+  if (matrix == 2u) STORE_ELEMENT(16, kType, e, bits)
 #endif
-    if (matrix == 0u) STORE_WORD(6, e, bits);
-  } else {
-    const uint shift = (e & 1u) << 4;
-    const uint mask = 0xffffu << shift;
-#if MATRICES > 2
-    if (matrix == 1u) MERGE_WORD(11, e >> 1, mask, bits << shift);
-    if (matrix == 2u) MERGE_WORD(16, e >> 1, mask, bits << shift);
-#endif
-    if (matrix == 0u) MERGE_WORD(6, e >> 1, mask, bits << shift);
-  }
+  if (matrix == 0u) STORE_ELEMENT(6, kType, e, bits)
 }
 
 #if TENSOR_READS == READS_STORAGE

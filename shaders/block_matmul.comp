@@ -176,22 +176,14 @@ void AddBlock(Tile tile, uint block_index, inout Sums totals) {
 void StoreRow(uint m, uint first_column, float values[kColumns]) {
   uint n = P(1);
   uint e = m * n + first_column;
-  if (kType == kFloat32) {
-    [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
-      if (first_column + j < n) STORE_WORD(5, e + j, floatBitsToUint(values[j]));
-    }
-  } else if ((n & 1u) == 0u) {
+  if (kType == kFloat16 && (n & 1u) == 0u) {
     [[unroll]] for (uint j = 0u; j < kColumns; j += 2u) {
       uint pair = FloatToHalf(values[j]) | (FloatToHalf(values[j + 1u]) << 16);
       if (first_column + j < n) STORE_WORD(5, (e + j) >> 1, pair);
     }
   } else {
-    // Rows of an odd length share words.
     [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
-      uint shift = ((e + j) & 1u) << 4;
-      if (first_column + j < n) {
-        MERGE_WORD(5, (e + j) >> 1, 0xffffu << shift, FloatToHalf(values[j]) << shift);
-      }
+      if (first_column + j < n) STORE_ELEMENT(5, kType, e + j, Encode(values[j], kType))
     }
   }
 }

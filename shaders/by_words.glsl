@@ -157,16 +157,44 @@ uint LengthOfRow(uint rank) { return max(P4(2u * max(rank, 1u) - 1u).x, 1u); }
     }                                                                                                     \
   }
 
+// The same where operands are of another width than the result, of which each lane has elements: a turn is what
+// PREPARE_TURN(e) gives of the element that it begins with, and COMPUTE(turn, i) gives the bits of the turn's i-th one,
+// or anything where that is behind the row.
+#define STORE_ROWS_BY_ELEMENTS(slot, type, count, length, vectors, Turn, PREPARE_TURN, COMPUTE)           \
+  {                                                                                                       \
+    const uint length_ = (length);                                                                        \
+    const uint of_turn_ = (vectors) * kSubgroupSize;                                                      \
+    const uint turns_of_row_ = (length_ + of_turn_ - 1u) / of_turn_;                                      \
+    const uint turns_ = (count) / length_ * turns_of_row_;                                                \
+    const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, turns_);                                    \
+    uint i_ = StartOfWorkgroup(gl_WorkGroupID.x, turns_);                                                 \
+    uint row_ = i_ / turns_of_row_;                                                                       \
+    uint in_row_ = (i_ - row_ * turns_of_row_) * of_turn_;                                                \
+    for (; i_ < end_; ++i_) {                                                                             \
+      const uint first_ = UNIFORM(row_ * length_ + in_row_);                                              \
+      const Turn turn_ = PREPARE_TURN(first_);                                                            \
+      [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                               \
+        const uint place_ = PlaceInStretch(k_);                                                           \
+        const uvec2 raw_ = COMPUTE(turn_, place_);                                                        \
+        if (in_row_ + place_ < length_) STORE_ELEMENT(slot, type, first_ + place_, raw_)                  \
+      }                                                                                                   \
+      in_row_ += of_turn_;                                                                                \
+      const bool is_next_ = in_row_ >= length_;                                                           \
+      row_ += is_next_ ? 1u : 0u;                                                                         \
+      in_row_ = is_next_ ? 0u : in_row_;                                                                  \
+    }                                                                                                     \
+  }
+
 // For modules of strided.glsl. Whether operands of that access can go by words, where turns lie in rows:
 bool CanOperandGoByWords(uint access) { return access == kAccessQuad || access == kAccessOne; }
 
-// Offsets of the first element of a turn that all invocations take.
-uvec4 OffsetsOfTurn(uint word, uint type) {
-  const uint e = word << (5u - BitsLog2(type));
+// Offsets of the first element of a turn that all invocations take, which is element `e`, or of word `word`.
+uvec4 OffsetsOfTurn(uint e) {
   if (STRIDED_RANK == 1u) return uvec4(e);
   const uvec4 offsets = StridedOffsets(e, 1u, P(1));
   return uvec4(UNIFORM(offsets.x), UNIFORM(offsets.y), UNIFORM(offsets.z), UNIFORM(offsets.w));
 }
+uvec4 OffsetsOfTurn(uint word, uint type) { return OffsetsOfTurn(word << (5u - BitsLog2(type))); }
 
 // Where rows go by words one by one `rows_by_words` is not 0, and says of each operand, in two bits from the second
 // lowest on, what a row has of it (RowOperand of service/passes/lower_elementwise.cc): elements that begin with a

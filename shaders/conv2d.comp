@@ -110,14 +110,7 @@ void ComputeUnit(uint unit) {
       if (kHasBias != 0u) value += LOAD(4, kType, place.z + i);
       uint e = place.w + i * P4(5).y;
       if (kHasResidual != 0u) value += LOAD(5, kType, e);
-      uint raw = Encode(Activate(value), kType).x;
-      if (kType == kFloat16) {
-        // The other half of the word belongs to another unit.
-        uint shift = (e & 1u) << 4;
-        MERGE_WORD(3, e >> 1, 0xffffu << shift, raw << shift);
-      } else {
-        STORE_WORD(3, e, raw);
-      }
+      STORE_ELEMENT(3, kType, e, Encode(Activate(value), kType))
     }
   }
 }

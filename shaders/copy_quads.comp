@@ -1,4 +1,4 @@
-// copy_words.comp where the region lies in the result as whole quads (four words), of elements of any
+// copy_elements.comp where the region lies in the result as whole quads (four words), of elements of any
 // width: one invocation per quad.
 //
 // Parameters: 0 elements to copy; 1 rank of the source; 2 first element of the source; 3 first quad

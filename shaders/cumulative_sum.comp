@@ -3,12 +3,13 @@
 // Specialisation constants: 1 data type; 2 whether a workgroup shares a row, each invocation taking
 // one stretch of it; 3 whether sums leave out their own element; 4 whether they start at the end; 5
 // whether elements are taken by quads: neighbours of a row that lies in one piece, where rows are shared
-// (then by turns, not in stretches), else, of 32 bits, of four neighbouring rows; 6 how many
+// (then by turns, not in stretches), else, of at most 32 bits, of four neighbouring rows; 6 how many
 // fours of neighbouring rows an invocation takes, 1 to 4: where rows are interleaved, each of their
 // elements is likely to lie in another page, of which little is read at a time; 7 how far those fours are
-// from each other (FirstOfFours).
+// from each other (FirstOfFours); 8 whether, on llvmpipe, rows in one piece that workgroups share go by vectors.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "fours.glsl"
 #include "rows.glsl"
 #include "workgroup.glsl"
 
@@ -19,10 +20,12 @@ layout(constant_id = 4) const uint kReversed = 0u;
 layout(constant_id = 5) const uint kByFour = 0u;
 layout(constant_id = 6) const uint kFours = 1u;
 layout(constant_id = 7) const uint kApart = 1u;
+layout(constant_id = 8) const uint kByVectors = 0u;
 const uint kFoursMax = 4u;
 
 READ_SLOT(1)
 READ_SLOT_WIDE(1)
+DECLARE_LOAD_FOUR_RAW(1)
 WRITE_SLOT(2)
 
 uint Element(uint base, uint k) {
@@ -48,8 +51,7 @@ void ComputeStretch(uint base, uint first, uint end, VALUE sum) {
     uint e = Element(base, k);
     VALUE x = LOAD(1, kType, e);
     VALUE next = sum + x;
-    uvec2 raw = Encode(kExclusive != 0u ? sum : next, kType);
-    STORE_ROW_ELEMENT(2, kType, e, raw);
+    STORE_ELEMENT(2, kType, e, Encode(kExclusive != 0u ? sum : next, kType))
     sum = next;
   }
 }
@@ -70,7 +72,7 @@ void ComputeRowsByFour(uint first) {
     uint at = Element(base, k) >> 2;
     uvec4 quads[kFoursMax];
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
-      if (q < kFours) quads[q] = LOAD_QUAD(1, at + q * kApart);
+      if (q < kFours) quads[q] = LoadFourRaw1(kType, at + q * kApart);
     }
     [[unroll]] for (uint q = 0u; q < kFoursMax; ++q) {
       if (q < kFours) {
@@ -80,7 +82,7 @@ void ComputeRowsByFour(uint first) {
           bits[i] = Encode(kExclusive != 0u ? sums[q][i] : next, kType).x;
           sums[q][i] = next;
         }
-        STORE_QUAD(2, at + q * kApart, bits)
+        STORE_FOUR_RAW(2, kType, at + q * kApart, bits)
       }
     }
   }
@@ -117,6 +119,37 @@ Totals AddTotals(VALUE own) {
   totals.all = stretch_sums[size - 1u];
   barrier();
   return totals;
+}
+
+// A row that lies in one piece, by vectors of a workgroup that is one subgroup, from its end on if reversed.
+void ComputeRowByVectors(uint row) {
+  const uint lane = gl_SubgroupInvocationID;
+  const uint count = (P(1) + kSubgroupSize - 1u) / kSubgroupSize;
+  const uint base = row * P(1);
+  VALUE before = VALUE(0);  // The sum of all vectors that came before.
+  for (uint turn = UNKNOWN_ZERO; turn < count; ++turn) {
+    const uint first = (kReversed != 0u ? count - 1u - turn : turn) * kSubgroupSize;
+    const uint at = UNIFORM(base + first) + lane;
+    VALUE sum = VALUE(0);
+    if (first + lane < P(1)) sum = LOAD(1, kType, at);
+    // Each step adds what is twice as far away.
+    [[unroll]] for (uint k = 0u; k < 4u; ++k) {
+      const uint step = 1u << k;
+      if (step >= kSubgroupSize) break;
+      const bool is_there = kReversed != 0u ? lane + step < kSubgroupSize : lane >= step;
+      const VALUE more = ValueOf(sum, (kReversed != 0u ? lane + step : lane - step) % kSubgroupSize);
+      sum += is_there ? more : VALUE(0);
+    }
+    const uint last = kReversed != 0u ? 0u : kSubgroupSize - 1u;
+    const VALUE all = ValueOf(sum, last);
+    if (kExclusive != 0u) {
+      const bool is_first = lane == kSubgroupSize - 1u - last;
+      const VALUE others = ValueOf(sum, (kReversed != 0u ? lane + 1u : lane - 1u) % kSubgroupSize);
+      sum = is_first ? VALUE(0) : others;
+    }
+    if (first + lane < P(1)) STORE_ELEMENT(2, kType, at, Encode(before + sum, kType))
+    before += all;
+  }
 }
 
 const uint kHalves = kType == kFloat16 ? 2u : 1u;  // Elements in a word.
@@ -161,9 +194,12 @@ void ComputeRowByQuads(uint row) {
     sum += totals.all;
   }
 }
+bool CanGoByVectors() { return kByVectors != 0u && IsWorkgroupOneSubgroup(); }
 #else
 void ComputeRowsByFour(uint first) {}
 void ComputeRowByQuads(uint row) {}
+void ComputeRowByVectors(uint row) {}
+bool CanGoByVectors() { return false; }
 #endif
 
 void main() {
@@ -175,6 +211,10 @@ void main() {
     GRID_STRIDE_LOOP(i, P(0) / (4u * kFours)) {
       ComputeRowsByFour(4u * FirstOfFours(i, kFours, kApart));
     }
+    return;
+  }
+  if (CanGoByVectors()) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByVectors(row);
     return;
   }
   uint axis = P(1);

@@ -48,14 +48,7 @@ void StoreFour(uint e, uint count, vec4 values) {
     STORE_WORD(3, e >> 1, FloatToHalf(values.x) | (FloatToHalf(values.y) << 16));
     STORE_WORD(3, (e >> 1) + 1u, FloatToHalf(values.z) | (FloatToHalf(values.w) << 16));
   } else {
-    for (uint i = 0u; i < count; ++i) {
-      if (kType == kFloat32) {
-        STORE_WORD(3, e + i, floatBitsToUint(values[i]));
-      } else {  // The other half of the word belongs to another line.
-        uint shift = ((e + i) & 1u) << 4;
-        MERGE_WORD(3, (e + i) >> 1, 0xffffu << shift, FloatToHalf(values[i]) << shift);
-      }
-    }
+    for (uint i = 0u; i < count; ++i) STORE_ELEMENT(3, kType, e + i, Encode(values[i], kType))
   }
 }
 

@@ -1,10 +1,33 @@
-// Four neighbouring elements of a float tensor at once: one load of 128 bits, or of 64 for float16.
+// Four neighbouring elements at once: one load of 128 bits, or of 64 for float16.
 #ifndef WEBNND_SHADERS_FOURS_GLSL_
 #define WEBNND_SHADERS_FOURS_GLSL_
 
 #include "tensor.glsl"
 
-// LoadFours<slot>(type, i): elements 4 * i to 4 * i + 3 of a slot declared by READ_SLOT_WIDE.
+// LoadFourRaw<slot>(type, i): the bits of elements 4 * i to 4 * i + 3, of 8 to 32 bits, of a slot declared by READ_SLOT
+// and READ_SLOT_WIDE.
+#define DECLARE_LOAD_FOUR_RAW(slot)                                                               \
+  uvec4 LoadFourRaw##slot(uint type, uint i) {                                                    \
+    if (BitsLog2(type) == 3u) return uvec4(LOAD_WORD(slot, i)) >> uvec4(0u, 8u, 16u, 24u) & 0xffu; \
+    if (BitsLog2(type) == 4u) {                                                                   \
+      const uvec2 pair = LOAD_PAIR(slot, i);                                                      \
+      return pair.xxyy >> uvec4(0u, 16u, 0u, 16u) & 0xffffu;                                      \
+    }                                                                                             \
+    return LOAD_QUAD(slot, i);                                                                    \
+  }
+
+// The other way round, of 16 and 32 bits.
+#define STORE_FOUR_RAW(slot, type, i, raw)                                                        \
+  {                                                                                               \
+    if (BitsLog2(type) == 4u) {                                                                   \
+      const uvec4 halves_ = (raw) & 0xffffu;                                                      \
+      STORE_PAIR(slot, i, (halves_.xz | halves_.yw << 16u));                                      \
+    } else {                                                                                      \
+      STORE_QUAD(slot, i, raw)                                                                    \
+    }                                                                                             \
+  }
+
+// LoadFours<slot>(type, i): elements 4 * i to 4 * i + 3 of a slot of floats.
 #define DECLARE_LOAD_FOURS(slot)                                           \
   vec4 LoadFours##slot(uint type, uint i) {                                \
     if (type == kFloat16) {                                                \

@@ -5,11 +5,12 @@
 // number of indices as divisors. Specialisation constants: 1 element type (uint32 where whole words
 // move), 2 data type of the indices, 3 whether elements are quads of words instead, 4 whether quads
 // of the operand, [axis, inner], come by tiles (service/graph/row_tiles.h), 5 whether workgroups take
-// whole slices, which are quads.
+// whole slices, which are quads, or on llvmpipe lie anywhere.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fours.glsl"
 #include "index.glsl"
+#include "row_copy.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
@@ -21,6 +22,7 @@ READ_SLOT(1)
 READ_SLOT_WIDE(1)
 READ_SLOT(2)
 WRITE_SLOT(3)
+DECLARE_COPY_ROW(3, 1, kType)
 
 uint SourceOf(uint e) {
   uvec3 inner = P4(1).xyz;
@@ -36,9 +38,16 @@ uint SourceOf(uint e) {
 
 uvec2 ComputeElement(uint nothing, uint e, uint k) { return LOAD_RAW(1, kType, SourceOf(e)); }
 
+uvec2 PlacesOfSlice(uint slice) { return uvec2(slice * P(4), SourceOf(slice * P(4))); }
+void CopySlice(uint to, uint from) { CopyRow(to, from, P(4)); }
+
 // Finding a quad's index takes longer than copying it.
 void GatherSlices() {
   uvec3 inner = P4(1).xyz;
+  if (kQuads == 0u) {
+    PLACED_UNITS_LOOP(Divide(P(0), inner), PlacesOfSlice, CopySlice)
+    return;
+  }
   WORKGROUP_STRIDE_LOOP(slice, Divide(P(0), inner)) {
     uint result = slice * inner.x;
     uint source = SourceOf(result);

@@ -4,11 +4,12 @@
 // from 8 {size, stride} per coordinate. Specialisation constants: 1 element type (uint32 where whole
 // words move), 2 data type of the indices, 3 whether elements are quads of words instead, 4
 // coordinates per row, where they are few (else 0), 5 whether workgroups take whole slices, which are
-// quads.
+// quads, or on llvmpipe lie anywhere.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fours.glsl"
 #include "index.glsl"
+#include "row_copy.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
@@ -20,6 +21,7 @@ READ_SLOT(1)
 READ_SLOT_WIDE(1)
 READ_SLOT(2)
 WRITE_SLOT(3)
+DECLARE_COPY_ROW(3, 1, kType)
 
 uint SourceOf(uint e) {
   uvec3 slice = P4(1).xyz;
@@ -35,8 +37,13 @@ uint SourceOf(uint e) {
 
 uvec2 ComputeElement(uint nothing, uint e, uint k) { return LOAD_RAW(1, kType, SourceOf(e)); }
 
+uvec2 PlacesOfSlice(uint slice) { return uvec2(slice * P(4), SourceOf(slice * P(4))); }
+void CopySlice(uint to, uint from) { CopyRow(to, from, P(4)); }
+
 void main() {
-  if (kBySlices != 0u) {
+  if (kBySlices != 0u && kQuads == 0u) {
+    PLACED_UNITS_LOOP(Divide(P(0), P4(1).xyz), PlacesOfSlice, CopySlice)
+  } else if (kBySlices != 0u) {
     uvec3 length = P4(1).xyz;
     WORKGROUP_STRIDE_LOOP(slice, Divide(P(0), length)) {
       uint result = slice * length.x;

@@ -73,20 +73,13 @@ float LoadAddend(uint matrix, uint e) {
   return LOAD(3, kType, e);
 }
 
-void StoreWord(uint matrix, uint i, uint word) {
+void StoreElement(uint matrix, uint e, float value) {
+  const uvec2 bits = Encode(value, kType);
 #if MATRICES > 2
-  if (matrix == 1u) STORE_WORD(7, i, word);
-  if (matrix == 2u) STORE_WORD(10, i, word);
+  if (matrix == 1u) STORE_ELEMENT(7, kType, e, bits)
+  if (matrix == 2u) STORE_ELEMENT(10, kType, e, bits)
 #endif
-  if (matrix == 0u) STORE_WORD(4, i, word);
-}
-
-void MergeWord(uint matrix, uint i, uint mask, uint word) {
-#if MATRICES > 2
-  if (matrix == 1u) MERGE_WORD(7, i, mask, word);
-  if (matrix == 2u) MERGE_WORD(10, i, mask, word);
-#endif
-  if (matrix == 0u) MERGE_WORD(4, i, mask, word);
+  if (matrix == 0u) STORE_ELEMENT(4, kType, e, bits)
 }
 
 // Elements of four words: 4, or 8 of float16.
@@ -223,14 +216,7 @@ void Store(uint matrix, uint row, float value) {
   if ((kAddends & (1u << matrix)) != 0u) {
     value += uintBitsToFloat(P(2)) * LoadAddend(matrix, row * P(4u * matrix + 5u));
   }
-  uint bits = Encode(value, kType).x;
-  if (kType == kFloat32) {
-    StoreWord(matrix, row, bits);
-  } else {
-    // Neighbours of float16 are rows of other streams or turns.
-    uint shift = (row & 1u) << 4;
-    MergeWord(matrix, row >> 1, 0xffffu << shift, bits << shift);
-  }
+  StoreElement(matrix, row, value);
 }
 
 float Silu(float x) { return x * Sigmoid(x); }

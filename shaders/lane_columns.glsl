@@ -94,18 +94,7 @@ void StoreOfColumn(Tile tile, uint m, uint n, float sum) {
   const bool is_there = m < P(1) && n < P(2);
   if (kHasResidual != 0u) value += LOAD(5, kResultType, is_there ? e : 0u);
   value = Activate(value);
-  if (kResultType == kFloat32) {
-    if (is_there) STORE_WORD(3, e, floatBitsToUint(value));
-    return;
-  }
-  const uint half_word = FloatToHalf(value);
-  if (kStores == STORES_FOUR_ALONG_N || kStores == STORES_PAIRS) {
-    const uint word = half_word | (subgroupShuffleXor(half_word, 1u) << 16);
-    if (is_there && (gl_SubgroupInvocationID & 1u) == 0u) STORE_WORD(3, e >> 1, word);
-  } else {
-    const uint shift = (e & 1u) << 4;
-    if (is_there) MERGE_WORD(3, e >> 1, 0xffffu << shift, half_word << shift);
-  }
+  if (is_there) STORE_ELEMENT(3, kResultType, e, Encode(value, kResultType))
 }
 
 void StoreGroup(Tile tile, uint first_row, uint first_column, GroupSums sums) {

@@ -134,18 +134,12 @@ void StoreFour(Tile tile, uint m, uint n, vec4 values) {
     if (kHasResidual != 0u && n + i < columns) value += LOAD(5, kType, e + i * step);
     raw[i] = Encode(Activate(value), kType).x;
   }
-  if (kType == kFloat32) {
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      if (n + i < columns) STORE_WORD(3, e + i * step, raw[i]);
-    }
-  } else if (kStoresPairs != 0u) {
+  if (kType == kFloat16 && kStoresPairs != 0u) {
     if (n < columns) STORE_WORD(3, e >> 1, raw[0] | (raw[1] << 16));
     if (n + 2u < columns) STORE_WORD(3, (e >> 1) + 1u, raw[2] | (raw[3] << 16));
   } else {
     [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      uint at = e + i * step;
-      uint shift = (at & 1u) << 4;
-      if (n + i < columns) MERGE_WORD(3, at >> 1, 0xffffu << shift, raw[i] << shift);
+      if (n + i < columns) STORE_ELEMENT(3, kType, e + i * step, uvec2(raw[i], 0u))
     }
   }
 }

@@ -1,6 +1,6 @@
 // Convolutions with few channels out of each group, of float32 images whose columns lie together, for llvmpipe:
 // neighbouring invocations have neighbouring columns, whose pixels they load as they lie
-// (columns_by_words.glsl), once for all channels of the result in a group, OUTPUTS at most. Slots are those of
+// (column_windows.glsl), once for all channels of the result in a group, OUTPUTS at most. Slots are those of
 // depthwise_conv2d.comp.
 //
 // What lies under a row of taps is added without a loop, or some channels where a row has one tap: steps.
@@ -20,14 +20,14 @@ layout(constant_id = 1) const uint kOutputs = 1u;
 layout(constant_id = 2) const uint kHasBias = 0u;
 layout(constant_id = 3) const uint kHasResidual = 0u;
 #define EPILOGUE_CONSTANT 4
-layout(constant_id = 5) const uint kWordStep = 1u;
+layout(constant_id = 5) const uint kColumnStep = 1u;
 layout(constant_id = 6) const uint kTapsOfRow = 0u;
 
 const uint kHeight = 5u;
 const uint kWidth = 8u;
 const uint kVectorsAtOnce = VECTORS;
 
-#include "columns_by_words.glsl"
+#include "column_windows.glsl"
 #include "epilogue.glsl"
 
 READ_SLOT(1)
@@ -67,7 +67,7 @@ struct Steps {
         const uint taps_line_ = UNIFORM(filter_of_c_ + ky_ * steps_.filter_row);                          \
         FOR_EACH_TAP(kx_) {                                                                               \
           const uint column_ = UNIFORM(left_ + kx_ * steps_.column);                                      \
-          LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + kx_ * steps_.image))                \
+          LOAD_COLUMNS(1, kFloat32, words_, vectors, is_before, UNIFORM(line_ + kx_ * steps_.image))                \
           [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                           \
             words_[v_] = IS_COLUMN_INSIDE(v_, column_, steps_.width, are_whole) ? words_[v_] : 0u;        \
           }                                                                                               \
@@ -113,8 +113,8 @@ void ComputeLine(Steps steps_, uint line) {
   }
   const uint length_ = UNIFORM(P(1));
   const uint result_ = UNIFORM(group_of_all * kOutputs * steps_.plane + row * length_);
-  const uint first_word_ = UNIFORM(image_ + taps_.x * steps_.image_row);
-  FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
+  const uint first_element_ = UNIFORM(image_ + taps_.x * steps_.image_row);
+  FOR_EACH_STRETCH(first_, length_, first_element_, COMPUTE_STRETCH)
 }
 
 void main() {

@@ -12,7 +12,7 @@
 // columns of the result that a unit has, 12 whether all units have as many, and 13 whether workgroups
 // take whole rows of units, parameter 0 counts those, and 1.w the units of one. Dimensions are those of
 // units, or of such rows, then (x: row, y: offset of the input, z: column, w: offset of the result). 14: not 0
-// where, on llvmpipe, workgroups take whole rows of 32-bit elements by words instead, whose windows step so far
+// where, on llvmpipe, workgroups take whole rows instead, column by column, whose windows step so far
 // across, 1 or 2; parameter 0 and the dimensions are those of rows then, too, and 15 is the taps of a row where they
 // are few, else 0. 16: not 0 where they take bands of 1.w rows, whose windows have so many taps down and overlap; 17 is
 // then how far they step down, and parameter 0 and the dimensions are those of bands.
@@ -33,7 +33,7 @@ layout(constant_id = 10) const uint kAllInside = 0u;
 layout(constant_id = 11) const uint kColumns = 4u;
 layout(constant_id = 12) const uint kAllWhole = 0u;
 layout(constant_id = 13) const uint kByRows = 0u;
-layout(constant_id = 14) const uint kWordStep = 0u;
+layout(constant_id = 14) const uint kColumnStep = 0u;
 layout(constant_id = 15) const uint kTapsOfRow = 0u;
 layout(constant_id = 16) const uint kTapsDown = 0u;
 layout(constant_id = 17) const uint kStepDown = 1u;
@@ -114,6 +114,8 @@ uvec2 ComputeOfFewTaps(QuadOffsets quad, uint e, uint k) {
   return Encode(Finish(total, counts), kType);
 }
 
+uvec2 ComputeAlone(uint e) { return ComputeOfFewTaps(Prepare(e), e, 0u); }
+
 // What the windows of a unit, side by side, cover, from the quad on in which the first one begins.
 const uint kLineQuadsMax = 8u;  // As lower_pool.cc has it.
 const uint kLineQuads = (kLead + (kColumns - 1u) * kStep + kColumnTaps + 3u) / 4u;
@@ -192,12 +194,12 @@ void ComputeRows() {
 // Neighbouring invocations have neighbouring columns, whose taps they load as they lie.
 #if TENSOR_READS == READS_TEXELS && (COMPUTE == COMPUTE_FLOAT || COMPUTE == COMPUTE_INT || COMPUTE == COMPUTE_UINT)
 const uint kVectorsAtOnce = 4u;
-#include "columns_by_words.glsl"
+#include "column_windows.glsl"
 
 // There a workgroup is one subgroup; nothing else has the dimensions for it.
-bool GoesByWords() { return kWordStep != 0u; }
+bool GoesByLines() { return kColumnStep != 0u; }
 
-VALUE MapTapOf(uint word) { return MapTap(Decode(uvec2(word, 0u), kType)); }
+VALUE MapTapOf(uint bits) { return MapTap(Decode(uvec2(bits, 0u), kType)); }
 
 // Columns of the row from `first` on, as many vectors as that.
 #define COMPUTE_STRETCH(vectors, is_before, are_whole)                                                    \
@@ -211,10 +213,10 @@ VALUE MapTapOf(uint word) { return MapTap(Decode(uvec2(word, 0u), kType)); }
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                         \
       FOR_EACH_TAP(kx_) {                                                                                 \
         const uint column_ = UNIFORM(left_ + kx_ * dilation_);                                            \
-        LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + column_))                             \
+        LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + column_))                             \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
           const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                       \
-          const VALUE tap_ = is_inside_ ? MapTapOf(words_[v_]) : identity_;                               \
+          const VALUE tap_ = is_inside_ ? MapTapOf(bits_[v_]) : identity_;                               \
           parts_[v_] = Combine(parts_[v_], tap_);                                                         \
         }                                                                                                 \
       }                                                                                                   \
@@ -227,9 +229,9 @@ VALUE MapTapOf(uint word) { return MapTap(Decode(uvec2(word, 0u), kType)); }
         const uvec2 across_ = TapsInside(kWidth, first_ + PlaceInStretch(v_));                            \
         counts_.y = across_.y - min(across_.x, across_.y);                                                \
       }                                                                                                   \
-      const uint word_ = Encode(Finish(totals_[v_], counts_), kType).x;                                   \
+      const uvec2 raw_ = Encode(Finish(totals_[v_], counts_), kType);                                     \
       if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                         \
-        STORE_WORD(2, to_ + PlaceInStretch(v_), word_);                                                   \
+        STORE_ELEMENT(2, kType, to_ + PlaceInStretch(v_), raw_)                                           \
       }                                                                                                   \
     }                                                                                                     \
   }
@@ -243,8 +245,8 @@ void ComputeRow(uvec4 place_) {
   uvec2 taps_ = TapsInside(kHeight, place_.x);
   taps_ = uvec2(UNIFORM(taps_.x), UNIFORM(taps_.y));
   const uint length_ = UNIFORM(P4(1).x);
-  const uint first_word_ = UNIFORM(image_ + taps_.x * line_step_);
-  FOR_EACH_STRETCH(first_, length_, first_word_, COMPUTE_STRETCH)
+  const uint first_element_ = UNIFORM(image_ + taps_.x * line_step_);
+  FOR_EACH_STRETCH(first_, length_, first_element_, COMPUTE_STRETCH)
 }
 
 // Of bands, lines of the image are gone over one by one: what the taps of a row make of one counts for all rows of
@@ -263,10 +265,10 @@ const uint kTapsDownMax = 16u;  // As in service/passes/lower_pool.cc.
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                           \
     FOR_EACH_TAP(kx_) {                                                                                   \
       const uint column_ = UNIFORM(left_ + kx_ * dilation_);                                              \
-      LOAD_COLUMNS(1, words_, vectors, is_before, UNIFORM(line_ + kx_ * dilation_))                       \
+      LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + kx_ * dilation_))                       \
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
         const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                         \
-        const VALUE tap_ = is_inside_ ? MapTapOf(words_[v_]) : identity_;                                 \
+        const VALUE tap_ = is_inside_ ? MapTapOf(bits_[v_]) : identity_;                                 \
         parts_[v_] = Combine(parts_[v_], tap_);                                                           \
       }                                                                                                   \
     }                                                                                                     \
@@ -279,6 +281,11 @@ const uint kTapsDownMax = 16u;  // As in service/passes/lower_pool.cc.
 #define COMPUTE_BAND(vectors, is_before, are_whole)                                                       \
   {                                                                                                       \
     const uint left_ = UNIFORM(WindowStart(kWidth, first_));                                              \
+    uint across_[vectors];                                                                                \
+    [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                                 \
+      const uvec2 taps_ = TapsInside(kWidth, first_ + PlaceInStretch(v_));                                \
+      across_[v_] = taps_.y - min(taps_.x, taps_.y);                                                      \
+    }                                                                                                     \
     VALUE lines_[kTapsDownMax][vectors];                                                                  \
     [[unroll]] for (uint k_ = 0u; k_ < kTapsDown; ++k_) {                                                 \
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) lines_[k_][v_] = identity_;                     \
@@ -294,14 +301,10 @@ const uint kTapsDownMax = 16u;  // As in service/passes/lower_pool.cc.
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
         VALUE total_ = lines_[0][v_];                                                                     \
         [[unroll]] for (uint k_ = 1u; k_ < kTapsDown; ++k_) total_ = Combine(total_, lines_[k_][v_]);     \
-        uvec2 counts_ = uvec2(down_.y - min(down_.x, down_.y), 0u);                                       \
-        if (kOperation == kPoolAverage) {                                                                 \
-          const uvec2 across_ = TapsInside(kWidth, first_ + PlaceInStretch(v_));                          \
-          counts_.y = across_.y - min(across_.x, across_.y);                                              \
-        }                                                                                                 \
-        const uint word_ = Encode(Finish(total_, counts_), kType).x;                                      \
+        const uvec2 counts_ = uvec2(down_.y - min(down_.x, down_.y), across_[v_]);                        \
+        const uvec2 raw_ = Encode(Finish(total_, counts_), kType);                                        \
         if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                       \
-          STORE_WORD(2, to_ + PlaceInStretch(v_), word_);                                                 \
+          STORE_ELEMENT(2, kType, to_ + PlaceInStretch(v_), raw_)                                         \
         }                                                                                                 \
       }                                                                                                   \
     }                                                                                                     \
@@ -320,7 +323,7 @@ void ComputeBand(uvec4 place_) {
   FOR_EACH_STRETCH(first_, length_, image_, COMPUTE_BAND)
 }
 
-void ComputeByWords() {
+void ComputeLines() {
   WORKGROUP_STRIDE_LOOP(unit, P(0)) {
     const uvec4 place = StridedOffsets(unit, kDimensions, P(1));
     if (kTapsDown != 0u) {
@@ -331,13 +334,13 @@ void ComputeByWords() {
   }
 }
 #else
-bool GoesByWords() { return false; }
-void ComputeByWords() {}
+bool GoesByLines() { return false; }
+void ComputeLines() {}
 #endif
 
 void main() {
-  if (GoesByWords()) {
-    ComputeByWords();
+  if (GoesByLines()) {
+    ComputeLines();
     return;
   }
   if (kStep != 0u) {
@@ -346,6 +349,8 @@ void main() {
       return;
     }
     GRID_STRIDE_LOOP(unit, P(0)) ComputeColumns(StridedOffsets(unit, kDimensions, P(1)));
+  } else if (kRowTaps != 0u && BitsLog2(kType) < 5u) {
+    STORE_ELEMENTS(2, kType, P(0), ComputeAlone);
   } else if (kRowTaps != 0u) {
     STORE_QUADS(2, kType, P(0), QuadOffsets, Prepare, ComputeOfFewTaps);
   } else {

@@ -78,11 +78,8 @@ uint FirstOfPack(Place place, uint gates) {
                  place.hidden % kLanesOfPack);
 }
 
-// Writes element e of a state, once: others write the other half of its word.
-#define STORE_STATE(slot, type, e, value)                              \
-  if (SharerIndex() == 0u) {                                           \
-    uvec2 state_ = Encode(value, type);                                \
-    STORE_ROW_ELEMENT(slot, type, e, state_)                           \
-  }
+// Writes element e of a state, once.
+#define STORE_STATE(slot, type, e, value) \
+  if (SharerIndex() == 0u) STORE_ELEMENT(slot, type, e, Encode(value, type))
 
 #endif  // WEBNND_SHADERS_RECURRENT_GLSL_

@@ -8,11 +8,10 @@
 // operand, which follow each other, or (2) an invocation computes quads of the result, whose
 // elements are quads in the operand too; 7 how many, 1 to 4 (see cumulative_sum.comp), 8 how far
 // from each other (FirstOfFours); 9 (1) whether subgroups share an element where they know themselves,
-// along rows, of quads on GPUs, of words on llvmpipe, whose results have 32 bits, or, on GPUs, (2) that
-// workgroups take tiles (interleaved_tiles.glsl), of which parameter 11 are the operand's elements for each of
-// the result; or, on llvmpipe, (3) that lanes take columns (column_parts.glsl), which have an element of the result
-// each, and constant 7 says how many vectors; 10 whether rows that go by words are of float16 and begin or end
-// within one.
+// along rows, of quads on GPUs, of elements on llvmpipe, or, on GPUs, (2) that workgroups take tiles
+// (interleaved_tiles.glsl), of which parameter 11 are the operand's elements for each of the result; or, on
+// llvmpipe, (3) that lanes take columns (column_parts.glsl), which have an element of the result each, and
+// constant 7 says how many vectors.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "arithmetic.glsl"
@@ -31,7 +30,6 @@ layout(constant_id = 6) const uint kQuads = 0u;
 layout(constant_id = 7) const uint kFours = 1u;
 layout(constant_id = 8) const uint kApart = 1u;
 layout(constant_id = 9) const uint kWay = 0u;
-layout(constant_id = 10) const uint kWithinWords = 0u;
 const uint kFoursMax = 4u;
 
 READ_SLOT(1)
@@ -313,48 +311,32 @@ bool CanComputeRows() { return kWay == kSubgroups && IsWorkgroupOneSubgroup(); }
 // Vectors that a subgroup has on their way, each with a chain of its own.
 const uint kVectorsOfRow = 8u;
 
-const uint kElementsOfWord = kType == kFloat16 ? 2u : 1u;
-
-// Folds the elements of word `i` of the row into `total`: those that are the row's.
-#define FOLD_WORD(operation, total, word, i, shift)                                                 \
-  {                                                                                                 \
-    const uint word_ = word;                                                                        \
-    [[unroll]] for (uint j_ = 0u; j_ < kElementsOfWord; ++j_) {                                     \
-      const VALUE x_ = Decode(uvec2(word_ >> (16u * j_), 0u), kType);                               \
-      VALUE mapped_ = Map(operation, x_, shift);                                                    \
-      const uint place_ = (i) * kElementsOfWord + j_ - begin;                                       \
-      if (kWithinWords != 0u) mapped_ = place_ < P(1) ? mapped_ : identity;                         \
-      total = Combine(operation, total, mapped_);                                                   \
-    }                                                                                               \
-  }
+// Folds element `e` of the operand into `total`.
+#define FOLD_ELEMENT(operation, total, e, shift) \
+  total = Combine(operation, total, Map(operation, LOAD(1, kType, e), shift));
 
 // Of the P(1) elements from `base` on, to all invocations.
 VALUE FoldRow(uint operation, uint base, VALUE shift) {
-  const uint first = base / kElementsOfWord;
-  const uint begin = base - first * kElementsOfWord;  // Within the first word.
-  const uint count = (begin + P(1) + kElementsOfWord - 1u) / kElementsOfWord;
   const VALUE identity = Identity(operation);
   VALUE total = identity;
   const uint stretch = kVectorsOfRow * kSubgroupSize;
-  for (uint start = UNKNOWN_ZERO; start < count; start += kBlock * stretch) {
-    const uint end = min(start + kBlock * stretch, count);
+  for (uint start = UNKNOWN_ZERO; start < P(1); start += kBlock * stretch) {
+    const uint end = min(start + kBlock * stretch, P(1));
     VALUE blocks[kVectorsOfRow];
     [[unroll]] for (uint k = 0u; k < kVectorsOfRow; ++k) blocks[k] = identity;
     uint i = start;
     for (; i + stretch <= end; i += stretch) {
-      const uint from = UNIFORM(first + i);
+      const uint from = UNIFORM(base + i);
       [[unroll]] for (uint k = 0u; k < kVectorsOfRow; ++k) {
-        FOLD_WORD(operation, blocks[k], LOAD_WORD(1, from + PlaceInStretch(k)), i + PlaceInStretch(k), shift)
+        FOLD_ELEMENT(operation, blocks[k], from + PlaceInStretch(k), shift)
       }
     }
     for (; i + kSubgroupSize <= end; i += kSubgroupSize) {
-      FOLD_WORD(operation, blocks[0], LOAD_WORD(1, UNIFORM(first + i) + gl_SubgroupInvocationID),
-                i + gl_SubgroupInvocationID, shift)
+      FOLD_ELEMENT(operation, blocks[0], UNIFORM(base + i) + gl_SubgroupInvocationID, shift)
     }
-    const uint rest = UNIFORM(first + i);
+    const uint rest = UNIFORM(base + i);
     if (i + gl_SubgroupInvocationID < end) {
-      FOLD_WORD(operation, blocks[0], LOAD_WORD(1, rest + gl_SubgroupInvocationID),
-                i + gl_SubgroupInvocationID, shift)
+      FOLD_ELEMENT(operation, blocks[0], rest + gl_SubgroupInvocationID, shift)
     }
     [[unroll]] for (uint k = 0u; k < 4u; ++k) {
       blocks[k] = Combine(operation, blocks[k], blocks[k + 4u]);
@@ -390,8 +372,8 @@ void ComputeRows() {
       result_shift = is_own ? shift : result_shift;
     }
     if (gl_SubgroupInvocationID < rows) {
-      STORE_WORD(2, UNIFORM(first) + gl_SubgroupInvocationID,
-                 Encode(Finish(result, P(1), result_shift), kResultType).x);
+      const uvec2 raw = Encode(Finish(result, P(1), result_shift), kResultType);
+      STORE_ELEMENT(2, kResultType, UNIFORM(first) + gl_SubgroupInvocationID, raw)
     }
   }
 }

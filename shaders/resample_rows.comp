@@ -1,15 +1,15 @@
-// resample2d.comp on llvmpipe, of float32 and of float16 in whole words: a workgroup, which is one subgroup, takes some columns of some rows
-// of a plane of the result. Where its columns lie between those of the input is found once, and what it finds
+// resample2d.comp on llvmpipe, of float32 and float16, or of anything to the nearest: a workgroup, which is one subgroup, takes some columns of some
+// rows of a plane of the result. Where its columns lie between those of the input is found once, and what it finds
 // of two rows of the input serves all rows of the result between them.
 //
 // A column is an element of a row of the result: behind the second dimension there may be others.
 //
 // Parameters: 0 units of work, of each plane one for each kRowsOfUnit of its rows, and of those one for each
-// kVectors times kLanesMax words; 1 words of a row; 2 rows of a plane of the result; 3 of the input; in uvec4 1 {units of
+// kVectors times kLanesMax columns; 1 columns of a row; 2 rows of a plane of the result; 3 of the input; in uvec4 1 {units of
 // the same rows, as divisor; columns of the input}; in uvec4 2 {units of rows of a plane, as divisor}; uvec4 3
 // {elements behind the second dimension, as divisor}; uvec4 4, 5 {twice the size in the result, as divisor; size
 // in the input} of each of the two dimensions. Specialisation constants: 1 whether linear (else the nearest), 2
-// words of a unit for each lane, 1 to 4, 3 whether all of a subgroup's columns have neighbours that follow
+// columns of a unit for each lane, 1 to 4, 3 whether all of a subgroup's columns have neighbours that follow
 // each other, 4 whether the first dimension does not shrink: the lower row of the input is the higher one before, 5
 // data type.
 #version 450
@@ -29,24 +29,17 @@ WRITE_SLOT(2)
 const uint kRowsOfUnit = 32u;  // As in service/passes/lower_resample.cc.
 const uint kLanesMax = 16u;
 const uint kVectorsMax = 4u;
-const uint kLog2PerWord = kType == kFloat16 ? 1u : 0u;
-const uint kPerWord = 1u << kLog2PerWord;
-const uint kColumnsMax = 4u;  // Of a lane: of float16 a unit has half as many vectors.
 const uint kInner = 3u;
 const uint kAxes = 4u;
 
-// Of this invocation's columns: which word has column c, and which half of it.
-#define FOR_COLUMNS(c) [[unroll]] for (uint c = 0u; c < kVectors * kPerWord; ++c)
+// Of this invocation's columns.
+#define FOR_COLUMNS(c) [[unroll]] for (uint c = 0u; c < kVectors; ++c)
 struct Columns {
-  uint at[kVectorsMax];    // The word of a row of the result that a subgroup's first lane has.
-  uint low[kColumnsMax];   // Neighbours in a row of the input.
-  uint high[kColumnsMax];
-  float share[kColumnsMax];
+  uint at[kVectorsMax];    // The column of a row of the result that a subgroup's first lane has.
+  uint low[kVectorsMax];   // Neighbours in a row of the input.
+  uint high[kVectorsMax];
+  float share[kVectorsMax];
 };
-
-float HalfOrFloat(uint bits) {
-  return kType == kFloat16 ? HalfToFloat(bits) : uintBitsToFloat(bits);
-}
 
 Fraction PlaceAlong(uvec4 axis, uint o) {
   return kLinear != 0u ? BetweenAt(axis, o, false) : NearestAt(axis, o, false);
@@ -57,18 +50,15 @@ Neighbours NeighboursAt(uvec4 axis, Fraction at) {
   return Neighbours(at.whole, at.whole, 0.0);
 }
 
-// Of a row of the result, from word `first` on or, where that is beyond it, its last ones once more: the
+// Of a row of the result, from column `first` on or, where that is beyond it, its last ones once more: the
 // same is stored there.
 Columns FindColumns(uint first) {
   const uvec4 inner = P4(kInner);
   const uvec4 axis = P4(kAxes + 1u);
   Columns columns;
-  [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-    columns.at[k] = min(first + k * kSubgroupSize, P(1) - kSubgroupSize);
-  }
   FOR_COLUMNS(c) {
-    const uint word = columns.at[c / kPerWord] + gl_SubgroupInvocationID;
-    const uint column = word * kPerWord + c % kPerWord;
+    columns.at[c] = min(first + c * kSubgroupSize, P(1) - kSubgroupSize);
+    const uint column = columns.at[c] + gl_SubgroupInvocationID;
     const uint element = Divide(column, inner.xyz);
     const uint behind = column - element * inner.x;
     const Neighbours between = NeighboursAt(axis, PlaceAlong(axis, element));
@@ -79,21 +69,21 @@ Columns FindColumns(uint first) {
   return columns;
 }
 
-// What is at place `column`, that of column c, of the row that begins at `row`.
-float LoadColumn(uint row, uint column, uint c) {
-  if (kFollow == 0u) return HalfOrFloat(LOAD_RAW(1, kType, row + column).x);
-  const uint first = UNIFORM((row + column) >> kLog2PerWord);
-  return HalfOrFloat(LOAD_WORD(1, first + gl_SubgroupInvocationID) >> (16u * (c % kPerWord)));
+// What is at column `column` of the row that begins at `row`; its bits, where nothing is computed of it.
+float LoadColumn(uint row, uint column) {
+  const uint at = kFollow != 0u ? UNIFORM(row + column) + gl_SubgroupInvocationID : row + column;
+  const uvec2 raw = LOAD_RAW(1, kType, at);
+  return kLinear != 0u ? Decode(raw, kType) : uintBitsToFloat(raw.x);
 }
 
 // What is at the columns in row `row` of the input.
-float[kColumnsMax] LoadRow(uint row, Columns columns) {
+float[kVectorsMax] LoadRow(uint row, Columns columns) {
   const uint begin = UNIFORM(row * P4(1).w);
-  float between[kColumnsMax];
+  float between[kVectorsMax];
   FOR_COLUMNS(c) {
-    const float low = LoadColumn(begin, columns.low[c], c);
+    const float low = LoadColumn(begin, columns.low[c]);
     if (kLinear != 0u) {
-      between[c] = Mix(low, LoadColumn(begin, columns.high[c], c), columns.share[c]);
+      between[c] = Mix(low, LoadColumn(begin, columns.high[c]), columns.share[c]);
     } else {
       between[c] = low;
     }
@@ -101,7 +91,7 @@ float[kColumnsMax] LoadRow(uint row, Columns columns) {
   return between;
 }
 
-// Words from `first` on of the rows of a plane from `row` to `end`.
+// Columns from `first` on of the rows of a plane from `row` to `end`.
 void ComputeColumns(uint plane, uint row, uint end, uint first) {
   const uvec4 axis = P4(kAxes);
   const Columns columns = FindColumns(first);
@@ -110,8 +100,8 @@ void ComputeColumns(uint plane, uint row, uint end, uint first) {
   const uint step = Divide(2u * axis.w, axis.xyz);
   const uint step_rest = 2u * axis.w - step * axis.x;
   const uint rows_before = plane * P(3);
-  float low[kColumnsMax];
-  float high[kColumnsMax];
+  float low[kVectorsMax];
+  float high[kVectorsMax];
   if (kGrows != 0u) high = LoadRow(rows_before + NeighboursAt(axis, at).low, columns);
   while (row < end) {
     const Neighbours rows = NeighboursAt(axis, at);
@@ -125,12 +115,10 @@ void ComputeColumns(uint plane, uint row, uint end, uint first) {
     do {
       const float share = rows.low == rows.high ? 0.0 : ShareOf(axis, at);
       const uint to = (plane * P(2) + row) * P(1);
-      float x[kColumnsMax];
-      FOR_COLUMNS(c) x[c] = kLinear != 0u ? Mix(low[c], high[c], share) : low[c];
-      [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-        uint bits = floatBitsToUint(x[k * kPerWord]);
-        if (kPerWord == 2u) bits = FloatToHalf(x[2u * k]) | FloatToHalf(x[2u * k + 1u]) << 16;
-        STORE_WORD(2, UNIFORM(to + columns.at[k]) + gl_SubgroupInvocationID, bits);
+      FOR_COLUMNS(c) {
+        const uvec2 raw = kLinear != 0u ? Encode(Mix(low[c], high[c], share), kType)
+                                        : uvec2(floatBitsToUint(low[c]), 0u);
+        STORE_ELEMENT(2, kType, UNIFORM(to + columns.at[c]) + gl_SubgroupInvocationID, raw)
       }
       ++row;
       at.rest += step_rest;

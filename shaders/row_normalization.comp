@@ -3,9 +3,9 @@
 // registers.
 //
 // Parameters: 0 rows; 1 fours of elements in a row; 2 epsilon (float); 3 whether a row may be summed
-// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them; 7 words of a row. Specialisation
+// twice; 4..6 elements of scale and bias as divisor, where rows take turns with them; 7 elements of a row. Specialisation
 // constants: 1 data type, 2 whether there is a scale, 3 whether there is a bias, 4 whether scale and
-// bias have an element for each of a row, not one for the row, 5 and 6 how many times kLanesMax words rows in
+// bias have an element for each of a row, not one for the row, 5 and 6 how many times kLanesMax elements rows in
 // registers have at most (held_rows.glsl), or 0, and at least.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -93,39 +93,28 @@ layout(constant_id = 5) const uint kRowVectors = 0u;
 layout(constant_id = 6) const uint kWholeVectors = 0u;
 #include "held_rows.glsl"
 
-const uint kPerWord = kType == kFloat16 ? 2u : 1u;
-
-vec2 ElementsOf(uint word) {
-  return kType == kFloat16 ? unpackHalf2x16(word) : vec2(uintBitsToFloat(word), 0.0);
-}
-
-uint WordOf(vec2 x) {
-  return kType == kFloat16 ? FloatToHalf(x.x) | FloatToHalf(x.y) << 16 : floatBitsToUint(x.x);
-}
-
-// The mean of a row of which invocations hold vectors, with nothing beyond its words. Parts of it are summed, which
+// The mean of a row of which invocations hold vectors, with nothing beyond its elements. Parts of it are summed, which
 // are finite wherever it is.
-float MeanOfHeld(vec2 x[kVectorsMax]) {
-  const float part = 1.0 / float(P(7) * kPerWord);
-  precise vec2 sum = vec2(0.0);  // Of two vectors alone drivers would add before they multiply: other bits.
+float MeanOfHeld(float x[kVectorsMax]) {
+  const float part = 1.0 / float(P(7));
+  precise float sum = 0.0;  // Of two vectors alone drivers would add before they multiply: other bits.
   FOR_VECTORS_OF_ROW(k) sum += x[k] * part;
-  return FoldSum(sum.x + sum.y);
+  return FoldSum(sum);
 }
 
 void ComputeHeldRow(uint row) {
-  const uint words = P(7);
-  const uint base = UNIFORM(row * words);
-  vec2 x[kVectorsMax];
+  const uint size = P(7);
+  const uint base = UNIFORM(row * size);
+  float x[kVectorsMax];
   FOR_VECTORS_OF_ROW(k) {
-    x[k] = vec2(0.0);
-    IN_ROW(k, words, x[k] = ElementsOf(LOAD_WORD(1, base + PlaceInStretch(k))))
+    x[k] = 0.0;
+    IN_ROW(k, size, x[k] = LOAD(1, kType, base + PlaceInStretch(k)))
   }
   const float mean = MeanOfHeld(x);
-  vec2 squares[kVectorsMax];
+  float squares[kVectorsMax];
   FOR_VECTORS_OF_ROW(k) {
-    vec2 distance = vec2(0.0);
-    IN_ROW(k, words, distance = x[k] - mean)
-    if (kPerWord == 1u) distance.y = 0.0;
+    float distance = 0.0;
+    IN_ROW(k, size, distance = x[k] - mean)
     x[k] = distance;
     squares[k] = distance * distance;
   }
@@ -134,14 +123,10 @@ void ComputeHeldRow(uint row) {
   const float variance = max(MeanOfHeld(squares) - rest * rest, 0.0);
   const vec2 affine = FactorAndBias(row, variance);
   FOR_VECTORS_OF_ROW(k) {
-    vec2 y = (x[k] - rest) * affine.x + affine.y;
-    if (kAffineAlongRow != 0u && kHasScale != 0u) {
-      IN_ROW(k, words, y *= ElementsOf(LOAD_WORD(2, PlaceInStretch(k))))
-    }
-    if (kAffineAlongRow != 0u && kHasBias != 0u) {
-      IN_ROW(k, words, y += ElementsOf(LOAD_WORD(3, PlaceInStretch(k))))
-    }
-    IN_ROW(k, words, STORE_WORD(4, base + PlaceInStretch(k), WordOf(y)))
+    float y = (x[k] - rest) * affine.x + affine.y;
+    if (kAffineAlongRow != 0u && kHasScale != 0u) IN_ROW(k, size, y *= LOAD(2, kType, PlaceInStretch(k)))
+    if (kAffineAlongRow != 0u && kHasBias != 0u) IN_ROW(k, size, y += LOAD(3, kType, PlaceInStretch(k)))
+    IN_ROW(k, size, STORE_ELEMENT(4, kType, base + PlaceInStretch(k), Encode(y, kType)))
   }
 }
 #endif

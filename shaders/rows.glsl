@@ -13,19 +13,4 @@ uint RowBase(uint row) {
   return outer * P(1) * inner.x + (row - outer * inner.x);
 }
 
-// Writes one element where the row's owner writes no whole words. float16 shares its word with
-// another row.
-#define STORE_ROW_ELEMENT(slot, type, e, raw)                                                     \
-  {                                                                                               \
-    if ((type) == kFloat16) {                                                                     \
-      uint shift_ = ((e) & 1u) << 4;                                                              \
-      MERGE_WORD(slot, (e) >> 1, 0xffffu << shift_, (raw).x << shift_);                           \
-    } else if (BitsLog2(type) == 6u) {                                                            \
-      STORE_WORD(slot, 2u * (e), (raw).x);                                                        \
-      STORE_WORD(slot, 2u * (e) + 1u, (raw).y);                                                   \
-    } else {                                                                                      \
-      STORE_WORD(slot, e, (raw).x);                                                               \
-    }                                                                                             \
-  }
-
 #endif  // WEBNND_SHADERS_ROWS_GLSL_

@@ -9,13 +9,13 @@
 // (strided.glsl, stride .x of the result, 0 for the axis).
 // Specialisation constants: 1 element type (uint32 where whole words move), 2 data type of the
 // indices, 3 whether this call writes, 4 rank (1 with coordinates), 5 coordinates per slice, where they
-// are few (else kManyCoordinates), 6 whether elements are quads of words instead, whose slices
-// workgroups take.
+// are few (else kManyCoordinates), 6 whether workgroups take slices, whose elements are quads of words
+// instead, or 7, on llvmpipe, not.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "fours.glsl"
 #include "index.glsl"
-#include "scatter.glsl"
+#include "row_copy.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
@@ -23,6 +23,7 @@ layout(constant_id = 3) const uint kWrites = 0u;
 layout(constant_id = 4) const uint kRank = 0u;
 layout(constant_id = 5) const uint kCoordinates = 0u;
 layout(constant_id = 6) const uint kBySlices = 0u;
+layout(constant_id = 7) const uint kLieAnywhere = 0u;
 const uint kManyCoordinates = 0xffffffffu;
 
 #define STRIDED_RANK kRank
@@ -33,6 +34,7 @@ READ_SLOT(2)
 READ_SLOT_WIDE(2)
 WRITE_SLOT(3)
 WRITE_SLOT(4)
+DECLARE_COPY_ROW(4, 2, kType)
 
 uint Place(uint row) {
   if (kCoordinates == 0u) {
@@ -47,12 +49,22 @@ uint Place(uint row) {
   return place;
 }
 
+// Of a slice that another one has replaced: nothing.
+const uint kReplaced = 0xffffffffu;
+uvec2 PlacesOfSlice(uint row) {
+  const uint place = Place(row);
+  return uvec2(RELOAD_WORD(3, place) == row + 1u ? place * P(4) : kReplaced, row * P(4));
+}
+void CopySlice(uint to, uint from) { CopyRow(to, from, to != kReplaced ? P(4) : 0u); }
+
 void main() {
   uint count = P(0);
   uvec3 slice = P4(1).xyz;
   if (kWrites == 0u) {
     // One invocation per slice is enough; count is then the number of slices.
     GRID_STRIDE_LOOP(row, count) { ATOMIC_MAX_WORD(3, Place(row), row + 1u); }
+  } else if (kLieAnywhere != 0u) {
+    PLACED_UNITS_LOOP(Divide(count, slice), PlacesOfSlice, CopySlice)
   } else if (kBySlices != 0u) {
     WORKGROUP_STRIDE_LOOP(row, Divide(count, slice)) {
       uint place = Place(row);

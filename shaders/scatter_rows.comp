@@ -8,7 +8,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "index.glsl"
-#include "scatter.glsl"
 
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;

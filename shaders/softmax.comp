@@ -10,9 +10,8 @@
 // four of rows, the greatest elements and what exp(x - max) is multiplied by. On GPUs workgroups take tiles
 // of interleaved rows (interleaved_tiles.glsl), whose parts along the axis another call combines to such
 // factors, and 7 says who takes a row that lies in one piece and fits into registers: 1 a workgroup, 2 a
-// subgroup where those are large enough. On llvmpipe they go by words, those of float16 where they fit
-// into registers: 8 says how many times kLanesMax words such a row has at most, 9 whether it is of float16 and
-// odd length, so that every other begins within a word, 10 how many times at least.
+// subgroup where those are large enough. On llvmpipe they go by vectors of their elements; of
+// those that registers hold, 8 says how many times kLanesMax elements they have at most, and 9 how many times at least.
 //
 // Parameters besides: in uvec4 2 {parts of kSharesOfRow of a row, as divisor}; in uvec4 3 {fours behind
 // the axis, as divisor}.
@@ -33,8 +32,7 @@ layout(constant_id = 6) const uint kApart = 1u;
 layout(constant_id = 7) const uint kInRegisters = 0u;
 #else
 layout(constant_id = 8) const uint kRowVectors = 0u;
-layout(constant_id = 9) const uint kOddHalves = 0u;
-layout(constant_id = 10) const uint kWholeVectors = 0u;
+layout(constant_id = 9) const uint kWholeVectors = 0u;
 #endif
 const uint kFoursMax = 4u;
 
@@ -67,27 +65,6 @@ float ComputeElement(Row row, uint e) {
   return Exp(LOAD(1, kType, e) - row.greatest) * row.scale;
 }
 
-// A row of float16 that lies in one piece: words, of which neighbours write the rest at its ends.
-void StoreHalves(Row row, uint first, uint step) {
-  uint end = row.base + row.size;
-  LONG_LOOP(word, (row.base >> 1) + first, (end + 1u) >> 1, step) {
-    uint bits = 0u;
-    uint mask = 0u;
-    [[unroll]] for (uint k = 0u; k < 2u; ++k) {
-      uint e = 2u * word + k;
-      if (e >= row.base && e < end) {
-        bits |= FloatToHalf(ComputeElement(row, e)) << (16u * k);
-        mask |= 0xffffu << (16u * k);
-      }
-    }
-    if (mask == 0xffffffffu) {
-      STORE_WORD(2, word, bits);
-    } else {
-      MERGE_WORD(2, word, mask, bits);
-    }
-  }
-}
-
 void ComputeRow(uint index, uint first, uint step) {
   const bool together = kByWorkgroup != 0u;
   Row row = Row(RowBase(index), P(1), P(4), -INFINITY, 1.0);
@@ -101,14 +78,9 @@ void ComputeRow(uint index, uint first, uint step) {
   }
   if (together) sum = FoldSum(sum);
   row.scale = 1.0 / sum;
-  if (kType == kFloat16 && row.stride == 1u) {
-    StoreHalves(row, first, step);
-    return;
-  }
   LONG_LOOP(k, first, row.size, step) {
     uint e = row.base + k * row.stride;
-    uvec2 raw = Encode(ComputeElement(row, e), kType);
-    STORE_ROW_ELEMENT(2, kType, e, raw);
+    STORE_ELEMENT(2, kType, e, Encode(ComputeElement(row, e), kType))
   }
 }
 
@@ -337,66 +309,83 @@ void ComputeTile(uint index) {
 #endif
 
 #if TENSOR_READS == READS_TEXELS
-bool CanGoByWords() { return kByWorkgroup != 0u && P(4) == 1u && IsWorkgroupOneSubgroup(); }
+bool CanGoByVectors() { return kByWorkgroup != 0u && P(4) == 1u && IsWorkgroupOneSubgroup(); }
 
-float LoadWord1(uint from, uint k) { return uintBitsToFloat(LOAD_WORD(1, from + PlaceInStretch(k))); }
+float LoadOfVector(uint from, uint k) { return LOAD(1, kType, from + PlaceInStretch(k)); }
 
 const uint kVectors = 8u;  // Of a stretch.
+
+// BODY(from, vectors) for the vectors of a row that begins at `base`; the last one may be whole for some alone.
+#define ROW_LOOP(base, size, BODY)                                                                \
+  {                                                                                               \
+    uint i_ = UNKNOWN_ZERO;                                                                       \
+    for (; i_ + kVectors * kSubgroupSize <= (size); i_ += kVectors * kSubgroupSize) {             \
+      const uint from_ = UNIFORM((base) + i_);                                                    \
+      BODY(from_, kVectors)                                                                       \
+    }                                                                                             \
+    for (; i_ + kSubgroupSize <= (size); i_ += kSubgroupSize) {                                   \
+      const uint from_ = UNIFORM((base) + i_);                                                    \
+      BODY(from_, 1u)                                                                             \
+    }                                                                                             \
+    const uint from_ = UNIFORM((base) + i_);                                                      \
+    if (i_ + gl_SubgroupInvocationID < (size)) BODY(from_, 1u)                                    \
+  }
 
 float GreatestOfRow(uint base, uint size) {
   float greatest[kVectors];
   [[unroll]] for (uint k = 0u; k < kVectors; ++k) greatest[k] = -3.402823466e+38;
-  uint i = UNKNOWN_ZERO;
-  for (; i + kVectors * kSubgroupSize <= size; i += kVectors * kSubgroupSize) {
-    const uint from = UNIFORM(base + i);
-    [[unroll]] for (uint k = 0u; k < kVectors; ++k) {
-      const float x = LoadWord1(from, k);
-      greatest[k] = x > greatest[k] ? x : greatest[k];
-    }
+#define TAKE_GREATER(from, vectors)                              \
+  [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {          \
+    const float x_ = LoadOfVector(from, k_);                     \
+    greatest[k_] = x_ > greatest[k_] ? x_ : greatest[k_];        \
   }
-  for (; i + kSubgroupSize <= size; i += kSubgroupSize) {
-    const float x = LoadWord1(UNIFORM(base + i), 0u);
-    greatest[0] = x > greatest[0] ? x : greatest[0];
-  }
-  const uint rest = UNIFORM(base + i);
-  if (i + gl_SubgroupInvocationID < size) {
-    const float x = LoadWord1(rest, 0u);
-    greatest[0] = x > greatest[0] ? x : greatest[0];
-  }
+  ROW_LOOP(base, size, TAKE_GREATER)
+#undef TAKE_GREATER
   [[unroll]] for (uint k = 1u; k < kVectors; ++k) greatest[0] = max(greatest[0], greatest[k]);
   return FoldMax(greatest[0]);
 }
 
-uint PowerAndSum(float x, inout float sum) {
-  const float power = ExpOfNegative(x);
-  sum += power;
-  return floatBitsToUint(power);
-}
-
-void ComputeRowByWords(uint row) {
+void ComputeRowByVectors(uint row) {
   const uint size = P(1);
   const uint base = row * size;
   const float greatest = GreatestOfRow(base, size);
   float sums[kVectors];
   [[unroll]] for (uint k = 0u; k < kVectors; ++k) sums[k] = 0.0;
-  // Powers wait in the result for what they are multiplied by.
-#define POWER(i, from, k) PowerAndSum(LoadWord1(from, k) - greatest, sums[k])
-  STRETCHES_LOOP(2, base, base, size, POWER)
-#undef POWER
+  // Powers of float32 wait in the result for what they are multiplied by; others would be rounded there.
+#define ADD_POWERS(from, vectors)                                                                 \
+  {                                                                                               \
+    float powers_[kVectors];                                                                      \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
+      powers_[k_] = ExpOfNegative(LoadOfVector(from, k_) - greatest);                             \
+      sums[k_] += powers_[k_];                                                                    \
+    }                                                                                             \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
+      if (kType == kFloat32) STORE_WORD(2, (from) + PlaceInStretch(k_), floatBitsToUint(powers_[k_])); \
+    }                                                                                             \
+  }
+  ROW_LOOP(base, size, ADD_POWERS)
+#undef ADD_POWERS
   [[unroll]] for (uint k = 1u; k < kVectors; ++k) sums[0] += sums[k];
   const float scale = 1.0 / FoldSum(sums[0]);
-#define SHARE(i, from, k) \
-  floatBitsToUint(uintBitsToFloat(RELOAD_WORD(2, from + PlaceInStretch(k))) * scale)
-  STRETCHES_LOOP(2, base, base, size, SHARE)
-#undef SHARE
+#define STORE_SHARES_OF_VECTORS(from, vectors)                                                    \
+  {                                                                                               \
+    float shares_[kVectors];                                                                      \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
+      shares_[k_] = kType == kFloat32 ? uintBitsToFloat(RELOAD_WORD(2, (from) + PlaceInStretch(k_))) \
+                                      : ExpOfNegative(LoadOfVector(from, k_) - greatest);         \
+    }                                                                                             \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
+      STORE_ELEMENT(2, kType, (from) + PlaceInStretch(k_), Encode(shares_[k_] * scale, kType))    \
+    }                                                                                             \
+  }
+  ROW_LOOP(base, size, STORE_SHARES_OF_VECTORS)
+#undef STORE_SHARES_OF_VECTORS
 }
 
 #include "held_rows.glsl"
 
 // Processors with short vectors have fewer registers for them.
-bool IsRowInRegisters() {
-  return kType == kFloat32 && kRowVectors > 0u && VectorsOfRow() <= kSubgroupSize;
-}
+bool IsRowInRegisters() { return kRowVectors > 0u && VectorsOfRow() <= kSubgroupSize; }
 
 void ComputeRowInRegisters(uint row) {
   const uint size = P(1);
@@ -405,87 +394,31 @@ void ComputeRowInRegisters(uint row) {
   float greatest = -3.402823466e+38;
   FOR_VECTORS_OF_ROW(k) {
     x[k] = -INFINITY;
-    IN_ROW(k, size, x[k] = LoadWord1(base, k))
+    IN_ROW(k, size, x[k] = LoadOfVector(base, k))
     greatest = x[k] > greatest ? x[k] : greatest;
   }
   greatest = FoldMax(greatest);
   FOR_VECTORS_OF_ROW(k) x[k] = ExpOfNegative(x[k] - greatest);
-  // In the order of ComputeRowByWords, which other sizes of a dynamic graph have: the first of a stretch and those
+  // In the order of ComputeRowByVectors, which other sizes of a dynamic graph have: the first of a stretch and those
   // behind it, then the stretch's others.
   float sum = x[0];
   [[unroll]] for (uint k = kVectors; k < VectorsOfRow(); ++k) sum += x[k];
   [[unroll]] for (uint k = 1u; k < min(kVectors, VectorsOfRow()); ++k) sum += x[k];
   const float scale = 1.0 / FoldSum(sum);
   FOR_VECTORS_OF_ROW(k) {
-    IN_ROW(k, size, STORE_WORD(2, base + PlaceInStretch(k), floatBitsToUint(x[k] * scale)))
-  }
-}
-
-// A row of float16. If it begins within a word, the row before it has been written.
-void ComputeHalvesInRegisters(uint row, bool begins_within) {
-  const uint size = P(1);
-  const uint words = (size + 1u) >> 1;
-  const uint base = UNIFORM(row * size >> 1);
-  const uint first = begins_within ? 1u : 0u;  // Of the halves of its words.
-  float x[kVectorsMax];  // Of half as many vectors of words.
-  float greatest = -3.402823466e+38;
-  FOR_VECTORS_OF_ROW(k) {
-    uint word = 0u;
-    IN_ROW(k, words, word = LOAD_WORD(1, base + PlaceInStretch(k)))
-    [[unroll]] for (uint h = 0u; h < 2u; ++h) {
-      const uint half_number = 2u * PlaceInStretch(k) + h;
-      const bool is_own = (k > 0u || half_number >= first) &&
-                          (k < WholeVectorsOfRow() || half_number < first + size);
-      const float own = HalfToFloat(word >> (16u * h));
-      x[2u * k + h] = is_own ? own : -INFINITY;
-      greatest = x[2u * k + h] > greatest ? x[2u * k + h] : greatest;
-    }
-  }
-  greatest = FoldMax(greatest);
-  float sums[2] = float[2](0.0, 0.0);
-  [[unroll]] for (uint k = 0u; k < 2u * VectorsOfRow(); ++k) {
-    x[k] = ExpOfNegative(x[k] - greatest);
-    sums[k & 1u] += x[k];
-  }
-  const float scale = 1.0 / FoldSum(sums[0] + sums[1]);
-  const uint before = begins_within ? RELOAD_WORD(2, base) & 0xffffu : 0u;
-  FOR_VECTORS_OF_ROW(k) {
-    uint word = FloatToHalf(x[2u * k] * scale) | FloatToHalf(x[2u * k + 1u] * scale) << 16;
-    if (k == 0u && begins_within) {
-      word = gl_SubgroupInvocationID == 0u ? (word & 0xffff0000u) | before : word;
-    }
-    IN_ROW(k, words, STORE_WORD(2, base + PlaceInStretch(k), word))
-  }
-}
-
-// What is left of the last word, where there is an odd number of odd rows, belongs to nobody.
-void ComputeRowsOfHalves() {
-  if (kOddHalves == 0u) {
-    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeHalvesInRegisters(row, false);
-    return;
-  }
-  WORKGROUP_STRIDE_LOOP(pair, (P(0) + 1u) >> 1) {
-    ComputeHalvesInRegisters(2u * pair, false);
-    // Drivers that run both sides of a branch skip loops.
-    for (uint row = 2u * pair + 1u; row < min(2u * pair + 2u, P(0)); ++row) {
-      ComputeHalvesInRegisters(row, true);
-    }
+    IN_ROW(k, size, STORE_ELEMENT(2, kType, base + PlaceInStretch(k), Encode(x[k] * scale, kType)))
   }
 }
 #endif
 
 void main() {
 #if TENSOR_READS == READS_TEXELS
-  if (CanGoByWords() && IsRowInRegisters()) {
+  if (CanGoByVectors() && IsRowInRegisters()) {
     WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowInRegisters(row);
     return;
   }
-  if (CanGoByWords() && kType == kFloat16 && kRowVectors > 0u) {
-    ComputeRowsOfHalves();
-    return;
-  }
-  if (CanGoByWords() && kType == kFloat32) {
-    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByWords(row);
+  if (CanGoByVectors()) {
+    WORKGROUP_STRIDE_LOOP(row, P(0)) ComputeRowByVectors(row);
     return;
   }
 #endif

@@ -289,14 +289,11 @@ void StoreSome(uint e, uint count, vec4 values) {
   values = ActivateFour(values);
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     uint at = e + i * P(14);
-    if (kResultType == kFloat32) {
-      if (i < count) STORE_WORD(3, at, floatBitsToUint(values[i]));
-    } else if (kStores == STORES_PAIRS) {
+    if (kResultType == kFloat16 && kStores == STORES_PAIRS) {
       uint pair = FloatToHalf(values[i]) | (FloatToHalf(values[(i + 1u) & 3u]) << 16);
       if ((i & 1u) == 0u && i < count) STORE_WORD(3, at >> 1, pair);
-    } else {
-      uint shift = (at & 1u) << 4;
-      if (i < count) MERGE_WORD(3, at >> 1, 0xffffu << shift, FloatToHalf(values[i]) << shift);
+    } else if (i < count) {
+      STORE_ELEMENT(3, kResultType, at, Encode(values[i], kResultType))
     }
   }
 }

@@ -5,11 +5,13 @@
 //  - Specialisation constant 0 is the local size; 1 and up belong to the family.
 //  - All parameters zero means no work and no access to any tensor (pipelines are warmed so).
 //  - Any number of workgroups gives the same result: kernels loop with the grid's stride.
-//  - An element narrower than a word is written by the invocation that owns the word.
+//  - Elements of 4 bits are written by the invocation that owns their word, or merged into it.
 #ifndef WEBNND_SHADERS_TENSOR_GLSL_
 #define WEBNND_SHADERS_TENSOR_GLSL_
 
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_control_flow_attributes : require
 
 // Compute classes (-DCOMPUTE=...): the type in which a module calculates.
@@ -88,6 +90,12 @@ uint BitsLog2(uint type) {
   return 5u;
 }
 
+uint WordsOf(uint type, uint count) {
+  const uint log2_bits = BitsLog2(type);
+  if (log2_bits >= 5u) return count << (log2_bits - 5u);
+  return (count + (32u >> log2_bits) - 1u) >> (5u - log2_bits);
+}
+
 // How quads of operands are read (-DTENSOR_READS=...). Each module is built in both forms; the device
 // says which is used (DeviceProfile of service/vulkan/adapter.h).
 #define READS_STORAGE 0  // Storage buffers at bindings 1 to 16, as all else.
@@ -107,15 +115,23 @@ const uint kInvocationsOfGpus = 128u;
   slot_##slot;                                                                                  \
   layout(set = 0, binding = slot, std430) readonly buffer Pairs##slot { uint64_t pairs[]; }     \
   pairs_##slot;                                                                                 \
+  layout(set = 0, binding = slot, std430) readonly buffer Halves##slot { uint16_t halves[]; }   \
+  halves_##slot;                                                                                \
+  layout(set = 0, binding = slot, std430) readonly buffer Bytes##slot { uint8_t bytes[]; }      \
+  bytes_##slot;                                                                                 \
   uvec2 LoadRaw##slot(uint type, uint i) {                                                      \
     uint log2_bits = BitsLog2(type);                                                            \
     if (log2_bits == 6u) return LOAD_PAIR(slot, i);                                             \
     if (log2_bits == 5u) return uvec2(LOAD_WORD(slot, i), 0u);                                  \
-    uint word = LOAD_WORD(slot, i >> (5u - log2_bits));                                         \
-    return uvec2(bitfieldExtract(word, int((i << log2_bits) & 31u), int(1u << log2_bits)), 0u); \
+    if (log2_bits == 4u) return uvec2(LOAD_HALF(slot, i), 0u);                                  \
+    uint byte = LOAD_BYTE(slot, i >> (3u - log2_bits));                                         \
+    if (log2_bits == 3u) return uvec2(byte, 0u);                                                \
+    return uvec2(bitfieldExtract(byte, int((i << log2_bits) & 7u), int(1u << log2_bits)), 0u);  \
   }
 #define LOAD_WORD(slot, i) (slot_##slot.words[i])
 #define LOAD_PAIR(slot, i) unpackUint2x32(pairs_##slot.pairs[i])
+#define LOAD_HALF(slot, i) uint(halves_##slot.halves[i])
+#define LOAD_BYTE(slot, i) uint(bytes_##slot.bytes[i])
 #define LOAD_RAW(slot, type, i) LoadRaw##slot(type, i)
 
 // READ_SLOT_WIDE declares a slot, which is read-only already, for loads of quads: LOAD_QUAD gives words
@@ -149,7 +165,11 @@ const uint kInvocationsOfGpus = 128u;
   layout(set = 0, binding = slot, std430) buffer SlotPairs##slot { uint64_t pairs[]; } \
   slot_pairs_##slot;                                                                   \
   layout(set = 0, binding = slot, std430) buffer SlotQuads##slot { uvec4 quads[]; }    \
-  slot_quads_##slot;
+  slot_quads_##slot;                                                                   \
+  layout(set = 0, binding = slot, std430) buffer SlotHalves##slot { uint16_t halves[]; } \
+  slot_halves_##slot;                                                                  \
+  layout(set = 0, binding = slot, std430) buffer SlotBytes##slot { uint8_t bytes[]; }  \
+  slot_bytes_##slot;
 #define STORE_WORD(slot, index, value) slot_##slot.words[index] = (value)
 // Writes words 2 * i and 2 * i + 1.
 #define STORE_PAIR(slot, i, pair) slot_pairs_##slot.pairs[i] = packUint2x32(pair)
@@ -178,6 +198,26 @@ const uint kInvocationsOfGpus = 128u;
   {                                                        \
     atomicAnd(slot_##slot.words[index], ~(mask));          \
     atomicOr(slot_##slot.words[index], (value) & (mask));  \
+  }
+
+// Element i becomes `raw` (uvec2), as LOAD_RAW gives it; bits above the element's width count no more. Others
+// may write its neighbours at the same time.
+#define STORE_ELEMENT(slot, type, i, raw)                                                       \
+  {                                                                                             \
+    const uint log2_bits_ = BitsLog2(type);                                                     \
+    if (log2_bits_ == 6u) {                                                                     \
+      STORE_PAIR(slot, i, raw);                                                                 \
+    } else if (log2_bits_ == 5u) {                                                              \
+      STORE_WORD(slot, i, (raw).x);                                                             \
+    } else if (log2_bits_ == 4u) {                                                              \
+      slot_halves_##slot.halves[i] = uint16_t((raw).x);                                         \
+    } else if (log2_bits_ == 3u) {                                                              \
+      slot_bytes_##slot.bytes[i] = uint8_t((raw).x);                                            \
+    } else {                                                                                    \
+      const uint shift_ = ((i) << log2_bits_) & 31u;                                            \
+      const uint mask_ = ((1u << (1u << log2_bits_)) - 1u) << shift_;                           \
+      MERGE_WORD(slot, (i) >> (5u - log2_bits_), mask_, (raw).x << shift_);                     \
+    }                                                                                           \
   }
 
 // These say what the word was before.
@@ -259,31 +299,26 @@ uvec2 Encode(VALUE value, uint type) {
 #define LOAD(slot, type, i) Decode(LOAD_RAW(slot, type, i), type)
 #endif
 
-// Writes elements 0 to count - 1 of a packed result: COMPUTE_ELEMENT(e) gives the raw bits (uvec2)
-// of element e. One invocation per word, or per element of 64 bits.
+// Writes elements 0 to count - 1 of a packed result, an invocation each: COMPUTE_ELEMENT(e) gives the
+// raw bits (uvec2) of element e. Of 4 bits, an invocation per word.
 #define STORE_ELEMENTS(slot, type, count, COMPUTE_ELEMENT)                                      \
   {                                                                                             \
-    const uint log2_bits_ = BitsLog2(type);                                                     \
-    const uint log2_per_unit_ = log2_bits_ < 5u ? 5u - log2_bits_ : 0u;                         \
     const uint count_ = (count);                                                                \
-    const uint units_ = (count_ + (1u << log2_per_unit_) - 1u) >> log2_per_unit_;               \
-    GRID_STRIDE_LOOP(unit_, units_) {                                                           \
-      if (log2_bits_ == 6u) {                                                                   \
-        uvec2 raw_ = COMPUTE_ELEMENT(unit_);                                                    \
-        STORE_WORD(slot, 2u * unit_, raw_.x);                                                   \
-        STORE_WORD(slot, 2u * unit_ + 1u, raw_.y);                                              \
-      } else if (log2_bits_ == 5u) {                                                            \
-        STORE_WORD(slot, unit_, COMPUTE_ELEMENT(unit_).x);                                      \
-      } else {                                                                                  \
-        uint word_ = 0u;                                                                        \
-        for (uint k_ = 0u; k_ < (1u << log2_per_unit_); ++k_) {                                 \
-          uint element_ = (unit_ << log2_per_unit_) + k_;                                       \
+    if (BitsLog2(type) == 2u) {                                                                 \
+      GRID_STRIDE_LOOP(word_, WordsOf(type, count_)) {                                          \
+        uint bits_ = 0u;                                                                        \
+        for (uint k_ = 0u; k_ < 8u; ++k_) {                                                     \
+          const uint element_ = 8u * word_ + k_;                                                \
           if (element_ < count_) {                                                              \
-            word_ = bitfieldInsert(word_, COMPUTE_ELEMENT(element_).x, int(k_ << log2_bits_),   \
-                                   int(1u << log2_bits_));                                      \
+            bits_ = bitfieldInsert(bits_, COMPUTE_ELEMENT(element_).x, int(4u * k_), 4);        \
           }                                                                                     \
         }                                                                                       \
-        STORE_WORD(slot, unit_, word_);                                                         \
+        STORE_WORD(slot, word_, bits_);                                                         \
+      }                                                                                         \
+    } else {                                                                                    \
+      GRID_STRIDE_LOOP(element_, count_) {                                                      \
+        const uvec2 raw_ = COMPUTE_ELEMENT(element_);                                           \
+        STORE_ELEMENT(slot, type, element_, raw_)                                               \
       }                                                                                         \
     }                                                                                           \
   }
@@ -345,12 +380,6 @@ void InsertElement(inout uvec4 quad, uint type, uint k, uvec2 raw) {
 
 // log2 of the elements of a quad.
 uint Log2PerQuad(uint type) { return 7u - BitsLog2(type); }
-
-uint WordsOf(uint type, uint count) {
-  const uint log2_bits = BitsLog2(type);
-  if (log2_bits >= 5u) return count << (log2_bits - 5u);
-  return (count + (32u >> log2_bits) - 1u) >> (5u - log2_bits);
-}
 
 // Of elements of at most 32 bits: the word that element e begins in, and at which of its bits.
 uint WordOf(uint type, uint e) { return e >> (5u - BitsLog2(type)); }

@@ -9,7 +9,6 @@
 #include "service/passes/fold_constants.h"
 #include "service/passes/fusion/fuse.h"
 #include "service/passes/lower_macro.h"
-#include "service/passes/lower_widened.h"
 #include "service/passes/lowering.h"
 #include "service/passes/memory_plan.h"
 #include "service/passes/pack_block_scales.h"
@@ -120,9 +119,7 @@ Result<CompiledGraph> PlanGraph(Graph graph, const PlanOptions& options) {
       return NotSupportedError("the operator ({}) has no kernel", NodeName(node));
     }
     size_t first_call = lowered.calls().size();
-    const bool is_widened = !is_macro && IsWidened(node, lowered);
-    TRY_DOING(is_widened ? LowerWidened(node, lower, lowered) : lower(node, lowered),
-              "lowering the operator ({})", NodeName(node));
+    TRY_DOING(lower(node, lowered), "lowering the operator ({})", NodeName(node));
     if (lowered.calls().size() > limits::kKernelsPerGraphMax) {
       return QuotaError("the graph has more kernels than the limit ({})",
                         limits::kKernelsPerGraphMax);

@@ -164,8 +164,8 @@ uint64_t WordCount(const webidl::OperandDescriptor& descriptor) {
 }
 
 uint64_t StoreUnits(const webidl::OperandDescriptor& descriptor) {
-  uint64_t words = WordCount(descriptor);
-  return webidl::BitsPerElement(descriptor.data_type()) == 64 ? words / 2 : words;
+  const bool are_parts_of_bytes = webidl::BitsPerElement(descriptor.data_type()) < 8;
+  return are_parts_of_bytes ? WordCount(descriptor) : descriptor.element_count();
 }
 
 uint64_t StoreQuads(const webidl::OperandDescriptor& descriptor) {

@@ -137,7 +137,7 @@ inline constexpr uint64_t InterleavedRowsMin(uint64_t length, bool wide,
 
 // Words that the elements take, for costs and word-wise kernels.
 uint64_t WordCount(const webidl::OperandDescriptor& descriptor);
-// Units that STORE_ELEMENTS of shaders/tensor.glsl writes: one per word, or per element of 64 bits.
+// Units that STORE_ELEMENTS of shaders/tensor.glsl writes: elements, or words of those of 4 bits.
 uint64_t StoreUnits(const webidl::OperandDescriptor& descriptor);
 
 // Units that STORE_QUADS writes: one per four words.

@@ -89,8 +89,8 @@ Status LowerArgReduce(const Node& node, LoweringBuilder& builder) {
     if (added) return {};
   }
   bool shares_row = SharesRow(view.axis, view.rows, view.inner, builder.wide());
-  const bool by_four =
-      PerQuad(input.data_type()) == 4 && (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));
+  const bool by_four = webidl::BitsPerElement(input.data_type()) <= 32 &&
+                       (shares_row ? LiesInFours(view) : TakesFoursOfRows(view));
   const FoursOfRows fours =
       by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
   TRY(CheckLoops(view, shares_row, /*passes=*/1, builder.device().narrow));

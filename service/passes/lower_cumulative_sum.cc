@@ -44,8 +44,7 @@ Status AddCumulativeSumByTiles(const Node& node, const AxisView& view, LoweringB
   return {};
 }
 
-}  // namespace
-
+// Whether rows lie in whole quads.
 bool SumsAlongQuads(const Node& node, const LoweringBuilder& builder) {
   constexpr uint32_t kAxisMin = 32;
   const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
@@ -55,6 +54,8 @@ bool SumsAlongQuads(const Node& node, const LoweringBuilder& builder) {
   return per_quad >= 4 && view.inner == 1 && view.axis % per_quad == 0 && view.axis >= kAxisMin;
 }
 
+}  // namespace
+
 Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::CumulativeSumAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -62,12 +63,16 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
   if (PerQuad(input.data_type()) == 4 && TakesRowTiles(view, builder.wide())) {
     return AddCumulativeSumByTiles(node, view, builder);
   }
-  const bool quads = PerQuad(input.data_type()) == 4;
+  constexpr uint32_t kAxisOfVectorsMin = 12;
+  const bool has_fours = webidl::BitsPerElement(input.data_type()) <= 32;
   const bool along_row = SumsAlongQuads(node, builder);
+  const bool has_vectors =
+      !builder.wide() && has_fours && view.inner == 1 && view.axis >= kAxisOfVectorsMin &&
+      view.axis / LocalSizeMin(builder.device().narrow) < kInvocationIterationsMax;
   // Otherwise, sharing a row reads it twice.
   const uint64_t rows_min = builder.wide() ? InterleavedRowsMin(view.axis, /*wide=*/true) : 64;
-  const bool shares_row = along_row || (view.axis >= 128 && view.rows < rows_min);
-  const bool by_four = along_row || (quads && !shares_row && TakesFoursOfRows(view));
+  const bool shares_row = along_row || has_vectors || (view.axis >= 128 && view.rows < rows_min);
+  const bool by_four = along_row || (has_fours && !shares_row && TakesFoursOfRows(view));
   const FoursOfRows fours =
       by_four && !shares_row ? FoursOfRows::Choose(view, builder.wide()) : FoursOfRows();
   TRY(CheckLoops(view, shares_row, /*passes=*/2, builder.device().narrow));
@@ -79,7 +84,8 @@ Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder) {
                          attributes.reversed,
                          by_four,
                          fours.count,
-                         fours.apart};
+                         fours.apart,
+                         has_vectors && !along_row};
   if (by_four && !shares_row) SetRows(call, view.rows / (4 * fours.count), shares_row);
   builder.AddCall(std::move(call));
   return {};

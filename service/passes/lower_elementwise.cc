@@ -114,29 +114,33 @@ std::optional<RowOperand> RowOperandOf(std::span<const StridedDimension> dimensi
   return RowOperand::kWords;
 }
 
-// Whether rows go by words one by one, and what they have of each operand: where quads do not lie
-// in them, on llvmpipe, of elements as wide as the result's; conditions of where may be narrower.
-uint32_t RowsByWords(std::span<const StridedDimension> dimensions, const LoweredCall& call,
-                     const LoweringBuilder& builder) {
+// Whether rows go one by one, and what they have of each operand: where quads do not lie in them,
+// on llvmpipe, of elements as wide as the result's, if not by elements; conditions of where may be
+// narrower.
+uint32_t RowsOneByOne(std::span<const StridedDimension> dimensions, const LoweredCall& call,
+                      TakesRows takes_rows, const LoweringBuilder& builder) {
   const size_t operands = call.buffers.size() - 1;
   const uint32_t bits = BitsPerElement(builder.descriptor(call.buffers.back().value).data_type());
   const auto buffers = std::span(call.buffers).subspan(call.shader == ShaderId::kWhere ? 1 : 0);
   const bool are_as_wide = std::ranges::all_of(buffers, [&](const LoweredBuffer& buffer) {
     return BitsPerElement(builder.descriptor(buffer.value).data_type()) == bits;
   });
-  if (builder.wide() || !are_as_wide || bits < 8 || bits > 32 ||
-      dimensions.back().size / (32 / bits) < kWordsOfRowMin ||
+  const bool by_elements = !are_as_wide && takes_rows == TakesRows::kByElementsToo;
+  if (builder.wide() || bits < 8 || bits > 32 || (!are_as_wide && !by_elements)) return 0;
+  const uint32_t per_lane = by_elements ? 1 : 32 / bits;
+  const uint32_t length = dimensions.back().size / per_lane;
+  if (length < kWordsOfRowMin ||
       WhatLiesInRows(dimensions, /*per_quad=*/128 / bits, operands) != InRows::kNothing) {
     return 0;
   }
   uint32_t rows = 1;
   for (size_t i = 0; i < operands; ++i) {
     const std::optional<RowOperand> operand =
-        RowOperandOf(dimensions, 32 / bits, i, builder.has_other_sizes());
+        RowOperandOf(dimensions, per_lane, i, builder.has_other_sizes());
     if (!operand) return 0;
     rows |= static_cast<uint32_t>(*operand) << (2 * i + 1);
   }
-  return rows | VectorsOfTurn(dimensions.back().size / (32 / bits), builder) << 9;
+  return rows | VectorsOfTurn(length, builder) << 9;
 }
 
 // KernelCall::cost_per_turn of kernels of one dimension without loops but those over the elements
@@ -162,7 +166,7 @@ void AddFlatCall(LoweredCall call, LoweringBuilder& builder) {
 uint64_t InvocationsFor(OperandDataType operand, const OperandDescriptor& result) {
   const bool are_words_of_quads =
       BitsPerElement(operand) >= 32 && BitsPerElement(result.data_type()) == 8;
-  return are_words_of_quads ? StoreUnits(result) : StoreQuads(result);
+  return are_words_of_quads ? WordCount(result) : StoreQuads(result);
 }
 
 void AddUnaryCall(const Node& node, UnaryOperation operation, std::vector<uint32_t> parameters,
@@ -201,7 +205,7 @@ uint64_t BytesTouched(const Node& node, const LoweringBuilder& builder) {
 }  // namespace
 
 void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
-                      std::span<const uint32_t> constants, bool takes_rows_by_words) {
+                      std::span<const uint32_t> constants, TakesRows takes_rows) {
   const OperandDescriptor& result = builder.descriptor(call.buffers.back().value);
   std::vector<std::vector<uint32_t>> strides;
   for (size_t i = 0; i + 1 < call.buffers.size(); ++i) {
@@ -210,8 +214,8 @@ void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
   }
   std::vector<StridedDimension> dimensions = Coalesce(MakeDimensions(result.shape(), strides));
   AppendAccess(dimensions, call, builder);
-  if (takes_rows_by_words) {
-    call.specialization.push_back(RowsByWords(dimensions, call, builder));
+  if (takes_rows != TakesRows::kNo) {
+    call.specialization.push_back(RowsOneByOne(dimensions, call, takes_rows, builder));
     const uint32_t length = dimensions.back().size;
     if (call.specialization.back() != 0) {
       const uint64_t rows = result.element_count() / length;
@@ -269,12 +273,12 @@ Status LowerBinary(const Node& node, LoweringBuilder& builder) {
   call.buffers = {{node.operands[0], false}, {node.operands[1], false}, {node.results[0], true}};
   call.invocations = InvocationsFor(operand_type, result);
   call.cost = BytesTouched(node, builder);
-  const bool has_loops =
-      node.kind == OperatorKind::kPow && ComputeClassOf(operand_type) != ComputeClass::kFloat;
+  const bool is_pow = node.kind == OperatorKind::kPow;
+  const bool has_loops = is_pow && ComputeClassOf(operand_type) != ComputeClass::kFloat;
   if (!has_loops) call.cost_per_turn = FlatCostPerTurn(call, builder);
   // Powers that are not ordinary are computed apart.
   AddBroadcastCall(std::move(call), builder, /*constants=*/{},
-                   /*takes_rows_by_words=*/node.kind != OperatorKind::kPow);
+                   is_pow ? TakesRows::kNo : TakesRows::kByElementsToo);
   return {};
 }
 
@@ -290,7 +294,7 @@ Status LowerWhere(const Node& node, LoweringBuilder& builder) {
   call.invocations = StoreQuads(result);
   call.cost = BytesTouched(node, builder);
   call.cost_per_turn = FlatCostPerTurn(call, builder);
-  AddBroadcastCall(std::move(call), builder, /*constants=*/{}, /*takes_rows_by_words=*/true);
+  AddBroadcastCall(std::move(call), builder, /*constants=*/{}, TakesRows::kByWords);
   return {};
 }
 

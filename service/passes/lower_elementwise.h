@@ -21,13 +21,18 @@ Status LowerCast(const Node& node, LoweringBuilder& builder);
 // The same of two values.
 Status AddCast(ValueId from, ValueId to, LoweringBuilder& builder);
 
+// Whether a kernel takes rows one by one on llvmpipe: by words of operands that are as wide as the
+// result, or, where they are not, by elements, too. It has a specialisation constant for that,
+// OperandOfRow of shaders/by_words.glsl, behind the others.
+enum class TakesRows : uint8_t { kNo, kByWords, kByElementsToo };
+
 // Adds a call that broadcasts its operands to the shape of the result, its last buffer: completes
 // the parameters and the specialisation constants. `constants` are parameters from word
-// kBroadcastConstants on. `takes_rows_by_words`: the kernel has a specialisation constant for that,
-// OperandOfRow of shaders/by_words.glsl, behind the others.
+// kBroadcastConstants on.
 inline constexpr size_t kBroadcastConstants = 128;
 void AddBroadcastCall(LoweredCall call, LoweringBuilder& builder,
-                      std::span<const uint32_t> constants = {}, bool takes_rows_by_words = false);
+                      std::span<const uint32_t> constants = {},
+                      TakesRows takes_rows = TakesRows::kNo);
 
 }  // namespace webnnd::service
 

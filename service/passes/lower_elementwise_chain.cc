@@ -89,7 +89,7 @@ Status LowerElementwiseChain(const ElementwiseChain& chain, const Node& node,
   call.invocations = StoreQuads(result);
   // An iteration for each element.
   call.cost += result.byte_length() + result.element_count();
-  AddBroadcastCall(std::move(call), builder, constants, /*takes_rows_by_words=*/true);
+  AddBroadcastCall(std::move(call), builder, constants, TakesRows::kByWords);
   return {};
 }
 

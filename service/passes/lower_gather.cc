@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "service/passes/axis_view.h"
 #include "service/passes/kernel_parameters.h"
+#include "service/passes/row_calls.h"
 
 namespace webnnd::service {
 namespace {
@@ -42,11 +43,27 @@ QuadUnits QuadUnitsOf(OperandDataType type, uint32_t slice) {
   return {units.type, quads ? units.slice / 4 : units.slice, quads};
 }
 
-// Whether slices of whole quads are long enough, and many enough, for a workgroup each.
-bool TakesSlices(uint32_t quads, uint64_t slices, bool wide) {
+// Whether slices are long enough, and many enough, for a workgroup each: of whole quads, or on
+// llvmpipe wherever they begin.
+bool TakesSlices(const QuadUnits& units, uint64_t slices, bool wide) {
   constexpr uint64_t kSlicesMin = 64;
-  return quads >= RowUnitsMin(wide, 16) && quads <= kInvocationIterationsMax &&
-         slices >= kSlicesMin;
+  if (slices < kSlicesMin) return false;
+  if (units.quads) {
+    return units.slice >= RowUnitsMin(wide, 16) && units.slice <= kInvocationIterationsMax;
+  }
+  constexpr uint32_t kWordsMin = 8;  // Half of a vector.
+  constexpr uint32_t kWordsMax = 1 << 18;
+  const uint32_t bits = webidl::BitsPerElement(units.type);
+  const uint32_t words = bits < 8 || bits > 32 ? 0 : units.slice / (32 / bits);
+  return !wide && words >= kWordsMin && words <= kWordsMax;
+}
+
+// Iterations for those, by all lanes together at most.
+uint64_t SliceLaneTurns(const QuadUnits& units, uint64_t slices, uint32_t coordinates) {
+  const uint64_t words = units.quads
+                             ? 4 * uint64_t{units.slice}
+                             : DivideRoundingUp<uint64_t>(units.slice, PerQuad(units.type) / 4);
+  return RowCopyLaneTurns(slices, words, coordinates);
 }
 
 // Coordinates that kernels count by a constant, rather than in a loop.
@@ -148,12 +165,13 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   builder.AddCall(std::move(elect));
 
   LoweredCall write = std::move(prototype);
-  const bool by_slices = units.type == OperandDataType::kUint32 && units.slice % 4 == 0 &&
-                         TakesSlices(units.slice / 4, rows, builder.wide());
-  if (by_slices) units.slice /= 4;
+  const QuadUnits quads = QuadUnitsOf(units.type, units.slice);
+  const bool by_slices = TakesSlices(quads, rows, builder.wide());
+  if (by_slices) units.slice = quads.slice;
   std::ranges::copy(MakeDivisor(units.slice), write.parameters.begin() + 4);
   write.shader = ShaderId::kScatter;
-  write.specialization = {type, index_type, 1, rank, coordinates, by_slices};
+  write.specialization = {
+      type, index_type, 1, rank, coordinates, by_slices, by_slices && !quads.quads};
   write.buffers = {{node.operands[1], false},
                    {node.operands[2], false},
                    {winners, false},
@@ -166,6 +184,9 @@ void AddScatterCalls(const Node& node, LoweredCall prototype, SliceUnits units, 
   }
   write.cost = builder.descriptor(node.operands[1]).byte_length() +
                2 * builder.descriptor(node.operands[2]).byte_length();
+  if (by_slices) {
+    write.cost = std::max(write.cost, SliceLaneTurns(quads, rows, write.parameters[1]));
+  }
   builder.AddCall(std::move(write));
 }
 
@@ -269,7 +290,7 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
   const uint64_t slices = uint64_t{outer} * index_count;
   auto count = NarrowCast<uint32_t>(slices * units.slice);
   const bool tiled = builder.tiled_loads(node.operands[0]) != 0;
-  const bool by_slices = units.quads && !tiled && TakesSlices(units.slice, slices, builder.wide());
+  const bool by_slices = !tiled && TakesSlices(units, slices, builder.wide());
   LoweredCall call;
   call.shader = ShaderId::kGather;
   call.specialization = {static_cast<uint32_t>(units.type),
@@ -284,6 +305,7 @@ Status LowerGather(const Node& node, LoweringBuilder& builder) {
     call.invocations = StoreQuads(builder.descriptor(node.results[0]));
   }
   call.cost = 2 * builder.descriptor(node.results[0]).byte_length() + indices.byte_length();
+  if (by_slices) call.cost = std::max(call.cost, SliceLaneTurns(units, slices, /*coordinates=*/1));
   builder.AddCall(std::move(call));
   return {};
 }
@@ -347,7 +369,7 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
   QuadUnits units = QuadUnitsOf(input.data_type(), Product(shape.subspan(coordinates)));
   auto rows = NarrowCast<uint32_t>(indices.element_count() / coordinates);
   uint32_t count = rows * units.slice;
-  const bool by_slices = units.quads && TakesSlices(units.slice, rows, builder.wide());
+  const bool by_slices = TakesSlices(units, rows, builder.wide());
   LoweredCall call;
   call.shader = ShaderId::kGatherNd;
   call.specialization = {static_cast<uint32_t>(units.type),
@@ -363,6 +385,7 @@ Status LowerGatherNd(const Node& node, LoweringBuilder& builder) {
     call.invocations = StoreQuads(builder.descriptor(node.results[0]));
   }
   call.cost = indices.byte_length() + 2 * builder.descriptor(node.results[0]).byte_length();
+  if (by_slices) call.cost = std::max(call.cost, SliceLaneTurns(units, rows, coordinates));
   builder.AddCall(std::move(call));
   return {};
 }

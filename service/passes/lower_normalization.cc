@@ -129,15 +129,11 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
   const uint64_t walked_max = kInvocationIterationsMax * LocalSizeMin(builder.device().narrow) * 16;
   if (reduced.size() != 1 || reduced[0].strides[0] != 1) return false;
   const auto rows = NarrowCast<uint32_t>(input.element_count() / length);
-  const uint32_t per_word = PerQuad(input.data_type()) / 4;
-  const uint32_t row_vectors =
-      length % per_word == 0 ? CountRowVectors({rows, length, 1}, input.data_type(), builder.wide())
-                             : 0;
+  const uint32_t row_vectors = CountRowVectors({rows, length, 1}, builder.wide());
   if (row_vectors == 0 && (length % 4 != 0 || length < 32 || length > walked_max / 2)) return false;
   const bool has_scale = affine.scale != kNoValue;
   const bool has_bias = affine.bias != kNoValue;
-  const HeldVectors vectors =
-      HeldVectors::Choose(row_vectors, input.data_type(), builder.has_other_sizes());
+  const HeldVectors vectors = HeldVectors::Choose(row_vectors, builder.has_other_sizes());
   LoweredCall call;
   call.shader = ShaderId::kRowNormalization;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
@@ -152,7 +148,7 @@ Result<bool> AddRowCall(const Node& node, const Affine& affine, const RowAffine&
                   {has_bias ? affine.bias : node.operands[0], false},
                   {node.results[0], true}};
   call.parameters = {rows, length / 4, FloatBits(epsilon), length <= walked_max / 3};
-  AppendDivisor(row_affine.elements, call.parameters, length / per_word);
+  AppendDivisor(row_affine.elements, call.parameters, length);
   call.workgroups = rows;
   call.cost = 2 * input.element_count();
   const auto held = builder.wide() ? HeldRows::Choose(rows, length / 4) : std::nullopt;

@@ -210,13 +210,6 @@ void AddPixelsCall(const PixelsByWords& pixels, const Windows& windows, const No
 
 }  // namespace
 
-bool PoolsPixelsByWords(const Node& node, const LoweringBuilder& builder) {
-  return FindPixelsByWords(std::get<webidl::Pool2dAttributes>(node.attributes),
-                           builder.descriptor(node.operands[0]),
-                           builder.descriptor(node.results[0]), builder.wide())
-             .words != 0;
-}
-
 Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::Pool2dAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -237,21 +230,19 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   uint64_t rows = TapsMax(height, /*transposed=*/false);
   uint64_t columns = TapsMax(width, /*transposed=*/false);
   uint64_t loops = rows * (1 + LoopsOver(columns));
-  uint64_t units = StoreUnits(result);
   auto elements = NarrowCast<uint32_t>(result.element_count());
-  // An invocation computes all elements of a word.
-  uint64_t unit_elements = DivideRoundingUp<uint64_t>(elements, units);
-  if (loops * unit_elements > kInvocationIterationsMax) {
+  if (loops > kInvocationIterationsMax) {
     return NotSupportedError("the window ({} by {} taps) is larger than a kernel loops over", rows,
                              columns);
   }
 
   const bool is_nchw = attributes.layout == InputOperandLayout::kNchw;
   const Bands bands = FindBands(height, uint64_t{output.batch} * output.channel);
-  const bool has_words = !builder.wide() && PerQuad(input.data_type()) == 4;
+  const uint32_t bits = webidl::BitsPerElement(input.data_type());
+  const bool has_lines = !builder.wide() && bits >= 8 && bits <= 32;
   // Rows that windows share cost more than transposes.
   constexpr uint64_t kTransposedMin = 1 << 14;
-  if (!is_nchw && has_words && bands.taps_down != 0 && elements >= kTransposedMin) {
+  if (!is_nchw && has_lines && bands.taps_down != 0 && elements >= kTransposedMin) {
     return LowerChannelsFirst(node, LowerPool2d, builder);
   }
 
@@ -266,7 +257,7 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   }
   // Of windows that do not overlap quads hold what is needed, and no more.
   RowByWords row_by_words;
-  if (is_nchw && has_words && (together.step == 0 || width.window > width.stride)) {
+  if (is_nchw && has_lines && (together.step == 0 || width.window > width.stride)) {
     row_by_words = FindRowByWords(bands.taps_down != 0 ? LinesOf(bands) : height, width, {});
   }
   const bool by_words = row_by_words.step != 0;
@@ -311,9 +302,9 @@ Status LowerPool2d(const Node& node, LoweringBuilder& builder) {
   if (by_rows) {
     call.workgroups = call.parameters[0];
   } else {
-    call.invocations = together.step != 0 ? call.parameters[0]
-                       : few_taps         ? StoreQuads(result)
-                                          : units;
+    call.invocations = together.step != 0       ? call.parameters[0]
+                       : few_taps && bits >= 32 ? StoreQuads(result)
+                                                : elements;
   }
   call.cost = elements * std::max({loops, rows * columns, taps});
   if (by_words) call.cost = std::max(call.cost, call.workgroups * row_by_words.lane_turns);

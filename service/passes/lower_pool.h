@@ -10,8 +10,6 @@ namespace webnnd::service {
 // through maxPool2d.
 Status LowerPool2d(const Node& node, LoweringBuilder& builder);
 
-// Whether its kernel takes pixels by words of channels, those of float16 together, too.
-bool PoolsPixelsByWords(const Node& node, const LoweringBuilder& builder);
 
 }  // namespace webnnd::service
 

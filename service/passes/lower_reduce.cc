@@ -64,18 +64,13 @@ struct Reduction {
   std::vector<StridedDimension> reduced;
 };
 
-// Elements that one call may fold to one of `type`, so that an invocation stays within
-// kInvocationIterationsMax where it loops over them so many times. It has all results of a word.
-uint64_t ReducedMax(const Reduction& reduction, OperandDataType type,
-                    const LoweringBuilder& builder, uint32_t passes) {
-  const uint64_t outputs = ElementsOf(reduction.kept);
-  const bool shares_row = SharesRow(ElementsOf(reduction.reduced), outputs,
+// Elements that one call may fold to one, so that an invocation stays within
+// kInvocationIterationsMax where it loops over them so many times.
+uint64_t ReducedMax(const Reduction& reduction, const LoweringBuilder& builder, uint32_t passes) {
+  const bool shares_row = SharesRow(ElementsOf(reduction.reduced), ElementsOf(reduction.kept),
                                     reduction.reduced.back().strides[0], builder.wide());
-  const uint64_t of_word =
-      std::min<uint64_t>(outputs, std::max(32 / webidl::BitsPerElement(type), 1u));
   const uint64_t loops = kInvocationIterationsMax *
-                         SharersMin(shares_row, builder.wide(), builder.device().narrow) /
-                         (passes * of_word);
+                         SharersMin(shares_row, builder.wide(), builder.device().narrow) / passes;
   if (RankConstant(reduction.reduced) != 0) return loops * kElementsPerIterationOfBlocks;
   // Each element has a loop over its dimensions.
   return loops / (reduction.reduced.size() + 1);
@@ -119,52 +114,31 @@ bool TakesRowsBySubgroups(uint32_t rows, uint32_t quads) {
   return rows >= kRowsMin && quads <= kQuadsMax;
 }
 
-// Whether rows of float16 begin or end within a word.
-bool LiesWithinWords(const Reduction& reduction, OperandDataType type) {
-  if (type != OperandDataType::kFloat16) return false;
-  return reduction.reduced[0].size % 2 != 0 ||
-         std::ranges::any_of(reduction.kept, [](const StridedDimension& dimension) {
-           return dimension.size != 1 && dimension.strides[0] % 2 != 0;
-         });
-}
-
-// Whether subgroups of llvmpipe take rows one after the other, for which results must have 32 bits.
-bool TakesRowsByWords(const Reduction& reduction, OperandDataType type,
-                      OperandDataType result_type) {
+// Whether subgroups of llvmpipe take rows one after the other.
+bool TakesRowsOneByOne(const Reduction& reduction, OperandDataType type) {
   constexpr uint64_t kRowsMin = 256;  // They have the results of 16 at once.
   constexpr uint64_t kLengthMin = 16;
-  return PerQuad(result_type) == 4 && reduction.reduced.size() == 1 &&
-         (PerQuad(type) == 4 || type == OperandDataType::kFloat16) &&
+  return webidl::BitsPerElement(type) <= 32 && reduction.reduced.size() == 1 &&
          reduction.reduced[0].strides[0] == 1 && reduction.reduced[0].size >= kLengthMin &&
          ElementsOf(reduction.kept) >= kRowsMin;
 }
 
-// Adds the call, and one that casts its results where it has them as float32.
-Status AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
+void AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringBuilder& builder) {
   const OperandDescriptor input = builder.descriptor(reduction.source);
   const OperandDescriptor result = builder.descriptor(result_value);
-  if (!builder.wide() && result.data_type() == OperandDataType::kFloat16 &&
-      TakesRowsByWords(reduction, input.data_type(), OperandDataType::kFloat32)) {
-    ASSIGN_OR_RETURN(OperandDescriptor wide,
-                     OperandDescriptor::Create(OperandDataType::kFloat32, result.shape()));
-    const ValueId wide_result = builder.AddTemporary(std::move(wide));
-    TRY(AddReduceCall(reduction, wide_result, builder));
-    return AddCast(wide_result, result_value, builder);
-  }
   auto outputs = NarrowCast<uint32_t>(ElementsOf(reduction.kept));
   auto length = NarrowCast<uint32_t>(ElementsOf(reduction.reduced));
   // Of many short rows each is done before a workgroup has met to fold it.
   const bool many_short_rows = length < 256 && outputs >= 512;
-  const bool by_words =
-      !builder.wide() && TakesRowsByWords(reduction, input.data_type(), result.data_type());
+  const bool one_by_one = !builder.wide() && TakesRowsOneByOne(reduction, input.data_type());
   const bool shares_row =
-      !many_short_rows && !by_words &&
+      !many_short_rows && !one_by_one &&
       SharesRow(length, outputs, reduction.reduced.back().strides[0], builder.wide());
   LoweredCall call;
   call.shader = ShaderOfClass(ShaderId::kReduceFloat, input.data_type());
   const ReduceQuads quads =
-      by_words ? ReduceQuads::kNone
-               : QuadsOf(reduction, input.data_type(), result.data_type(), shares_row);
+      one_by_one ? ReduceQuads::kNone
+                 : QuadsOf(reduction, input.data_type(), result.data_type(), shares_row);
   if (quads == ReduceQuads::kAlongRow) length /= 4;
   const FoursOfRows fours =
       quads == ReduceQuads::kAcross
@@ -181,9 +155,8 @@ Status AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringB
   const bool by_subgroups = builder.wide() && shares_row && quads == ReduceQuads::kAlongRow &&
                             PerQuad(result.data_type()) == 4 &&
                             TakesRowsBySubgroups(outputs, length);
-  if (by_subgroups || by_words) {
+  if (by_subgroups || one_by_one) {
     call.specialization.push_back(static_cast<uint32_t>(ReduceWay::kSubgroups));
-    call.specialization.push_back(by_words && LiesWithinWords(reduction, input.data_type()));
   }
   call.buffers = {{reduction.source, false}, {result_value, true}};
   call.parameters = {outputs, length, static_cast<uint32_t>(reduction.kept.size()),
@@ -195,10 +168,9 @@ Status AddReduceCall(const Reduction& reduction, ValueId result_value, LoweringB
           shares_row);
   // A workgroup has several subgroups.
   if (by_subgroups) SetRows(call, DivideRoundingUp(outputs, 4u), shares_row);
-  if (by_words) SetRows(call, outputs, /*shares_row=*/true);
+  if (one_by_one) SetRows(call, outputs, /*shares_row=*/true);
   call.cost = input.byte_length() * reduction.reduced.size() + result.byte_length();
   builder.AddCall(std::move(call));
-  return {};
 }
 
 // How a reduction works on parts, and how their results then become one.
@@ -385,7 +357,7 @@ Result<Reduction> ReduceInPart(Reduction reduction, uint32_t run, LoweringBuilde
   ASSIGN_OR_RETURN(auto descriptor,
                    OperandDescriptor::Create(type, std::span<const uint32_t>(shape)));
   ValueId partial = builder.AddTemporary(std::move(descriptor));
-  TRY(AddReduceCall(part, partial, builder));
+  AddReduceCall(part, partial, builder);
   const uint32_t of_output = interleaved ? 1 : parts;
   const uint32_t of_part = interleaved ? outputs : 1;
   return Reduction{operations.whole, partial, {{outputs, {of_output}}}, {{parts, {of_part}}}};
@@ -414,24 +386,15 @@ Status LowerReduce(const Node& node, LoweringBuilder& builder) {
   if (const uint32_t run = builder.wide() ? RunForWideDevice(reduction) : 0; run != 0) {
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
-  const OperandDataType type = builder.descriptor(node.results[0]).data_type();
-  while (ElementsOf(reduction.reduced) > ReducedMax(reduction, type, builder, 2)) {
-    const uint32_t run = RunOf(reduction, ReducedMax(reduction, type, builder, 2));
+  while (ElementsOf(reduction.reduced) > ReducedMax(reduction, builder, 2)) {
+    const uint32_t run = RunOf(reduction, ReducedMax(reduction, builder, 2));
     const bool fits =
-        !has_shift && ElementsOf(reduction.reduced) <= ReducedMax(reduction, type, builder, 1);
+        !has_shift && ElementsOf(reduction.reduced) <= ReducedMax(reduction, builder, 1);
     if (run == 1 && fits) break;
     ASSIGN_OR_RETURN(reduction, ReduceInPart(reduction, run, builder));
   }
-  return AddReduceCall(reduction, node.results[0], builder);
-}
-
-bool ReducesHalvesByWords(const Node& node, const LoweringBuilder& builder) {
-  const Reduction reduction = ReadReduction(node, builder);
-  return !builder.wide() &&
-         builder.descriptor(reduction.source).data_type() == OperandDataType::kFloat16 &&
-         ElementsOf(reduction.reduced) <=
-             ReducedMax(reduction, OperandDataType::kFloat32, builder, 2) &&
-         TakesRowsByWords(reduction, OperandDataType::kFloat16, OperandDataType::kFloat32);
+  AddReduceCall(reduction, node.results[0], builder);
+  return {};
 }
 
 }  // namespace webnnd::service

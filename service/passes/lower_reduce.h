@@ -10,16 +10,10 @@ namespace webnnd::service {
 // reduceL1 to reduceSumSquare: the kind of the node says which. NaN comes through reduceMax and
 // reduceMin.
 Status LowerReduce(const Node& node, LoweringBuilder& builder);
-// Whether a reduction of float16 goes along rows that llvmpipe takes by words.
-bool ReducesHalvesByWords(const Node& node, const LoweringBuilder& builder);
 // argMax and argMin: the first of equals; NaN counts as the extreme.
 Status LowerArgReduce(const Node& node, LoweringBuilder& builder);
 Status LowerCumulativeSum(const Node& node, LoweringBuilder& builder);
-// Whether running sums go along rows that are taken by quads.
-bool SumsAlongQuads(const Node& node, const LoweringBuilder& builder);
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder);
-// Whether softmax of float16 takes neighbours together.
-bool SoftmaxTakesHalvesTogether(const Node& node, const LoweringBuilder& builder);
 
 }  // namespace webnnd::service
 

@@ -35,22 +35,19 @@ std::vector<uint32_t> AxesOf(const Resample2dAttributes& attributes) {
   return attributes.axes.value_or(std::vector<uint32_t>{2, 3});
 }
 
-// Whether llvmpipe's kernel for rows of words takes them (shaders/resample_rows.comp): the second
-// axis lies behind the first, and rows have a word for each lane.
-bool HasRowsOfWords(const Node& node, const LoweringBuilder& builder) {
-  const std::vector<uint32_t> axes = AxesOf(std::get<Resample2dAttributes>(node.attributes));
+// Whether llvmpipe's kernel for rows takes them (shaders/resample_rows.comp): the second axis lies
+// behind the first, and rows have a column for each lane.
+bool HasRows(const Node& node, const LoweringBuilder& builder) {
+  const auto& attributes = std::get<Resample2dAttributes>(node.attributes);
+  const std::vector<uint32_t> axes = AxesOf(attributes);
+  const bool is_linear = attributes.mode == webidl::InterpolationMode::kLinear;
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
   const OperandDataType type = result.data_type();
-  if (builder.wide() || axes[1] != axes[0] + 1 ||
-      (type != OperandDataType::kFloat32 && type != OperandDataType::kFloat16)) {
-    return false;
-  }
+  const bool is_float = type == OperandDataType::kFloat32 || type == OperandDataType::kFloat16;
+  if (builder.wide() || axes[1] != axes[0] + 1 || (is_linear && !is_float)) return false;
   const AxisView view = ViewAlong(result.shape(), axes[1]);
-  const uint32_t per_word = PerQuad(type) / 4;
-  const uint32_t columns = view.axis * view.inner;
-  return columns % per_word == 0 && columns / per_word >= kLanesMax &&
-         std::ranges::none_of(axes, [&](uint32_t axis) {
+  return view.axis * view.inner >= kLanesMax && std::ranges::none_of(axes, [&](uint32_t axis) {
            return TakesWideFractions(input.shape()[axis], result.shape()[axis]);
          });
 }
@@ -58,30 +55,37 @@ bool HasRowsOfWords(const Node& node, const LoweringBuilder& builder) {
 std::optional<LoweredCall> MakeRowsCall(const Node& node, LoweringBuilder& builder) {
   constexpr uint32_t kRowsOfUnit = 32;  // As in the shader.
   constexpr uint32_t kCostPerTurn = 4;
-  if (!HasRowsOfWords(node, builder)) return std::nullopt;
+  if (!HasRows(node, builder)) return std::nullopt;
   const std::vector<uint32_t> axes = AxesOf(std::get<Resample2dAttributes>(node.attributes));
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& result = builder.descriptor(node.results[0]);
-  const AxisView from = ViewAlong(input.shape(), axes[1]);
-  const AxisView to = ViewAlong(result.shape(), axes[1]);
-  const uint32_t from_rows = input.shape()[axes[0]];
-  const uint32_t to_rows = result.shape()[axes[0]];
-  const uint32_t per_word = PerQuad(result.data_type()) / 4;
-  const uint32_t words = to.axis * to.inner / per_word;
-  const uint32_t vectors_max = 4 / per_word;
   const bool is_linear =
       std::get<Resample2dAttributes>(node.attributes).mode == webidl::InterpolationMode::kLinear;
-  const uint32_t vectors = std::min(DivideRoundingUp(words, kLanesMax), vectors_max);
-  const uint32_t blocks = DivideRoundingUp(words, vectors * kLanesMax);
+  AxisView from = ViewAlong(input.shape(), axes[1]);
+  AxisView to = ViewAlong(result.shape(), axes[1]);
+  OperandDataType type = result.data_type();
+  const uint32_t per_word = PerQuad(type) / 4;
+  const bool are_words = to.inner % per_word == 0 && to.axis * (to.inner / per_word) >= kLanesMax;
+  if (!is_linear && are_words) {  // What is only moved.
+    type = OperandDataType::kUint32;
+    from.inner /= per_word;
+    to.inner /= per_word;
+    to.rows /= per_word;
+  }
+  const uint32_t from_rows = input.shape()[axes[0]];
+  const uint32_t to_rows = result.shape()[axes[0]];
+  constexpr uint32_t kVectorsMax = 4;
+  const uint32_t columns = to.axis * to.inner;
+  const uint32_t vectors = std::min(DivideRoundingUp(columns, kLanesMax), kVectorsMax);
+  const uint32_t blocks = DivideRoundingUp(columns, vectors * kLanesMax);
   const uint32_t parts = DivideRoundingUp(to_rows, kRowsOfUnit);
   const uint64_t units = uint64_t{to.rows} / to.inner / to_rows * parts * blocks;
   LoweredCall call;
   call.shader = shaders::ShaderId::kResampleRows;
-  call.specialization = {is_linear, vectors, to.inner % (kLanesMax * per_word) == 0,
-                         is_linear && from_rows <= to_rows,
-                         static_cast<uint32_t>(result.data_type())};
+  call.specialization = {is_linear, vectors, to.inner % kLanesMax == 0,
+                         is_linear && from_rows <= to_rows, static_cast<uint32_t>(type)};
   call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-  call.parameters = {NarrowCast<uint32_t>(units), words, to_rows, from_rows};
+  call.parameters = {NarrowCast<uint32_t>(units), columns, to_rows, from_rows};
   AppendDivisor(blocks, call.parameters, from.axis * from.inner);
   AppendDivisor(parts, call.parameters);
   AppendDivisor(to.inner, call.parameters);
@@ -97,10 +101,6 @@ std::optional<LoweredCall> MakeRowsCall(const Node& node, LoweringBuilder& build
 }
 
 }  // namespace
-
-bool ResamplesHalvesByWords(const Node& node, const LoweringBuilder& builder) {
-  return HasRowsOfWords(node, builder);
-}
 
 Status LowerResample2d(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<Resample2dAttributes>(node.attributes);

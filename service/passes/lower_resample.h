@@ -9,8 +9,6 @@ namespace webnnd::service {
 // Both modes along any two dimensions. Interpolated int8 and uint8 round to the nearest integer,
 // ties to even.
 Status LowerResample2d(const Node& node, LoweringBuilder& builder);
-// Whether resampling of float16 goes by words of llvmpipe's.
-bool ResamplesHalvesByWords(const Node& node, const LoweringBuilder& builder);
 
 }  // namespace webnnd::service
 

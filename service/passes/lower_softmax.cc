@@ -37,11 +37,10 @@ RowInRegisters ChooseRowInRegisters(const AxisView& view, bool wide) {
              : RowInRegisters::kOfWorkgroup;
 }
 
-// CountRowVectors, but of rows of float32 that are no two stretches of vectors of softmax.comp.
-uint32_t RowVectorsOf(const AxisView& view, OperandDataType type, const LoweringBuilder& builder) {
+// CountRowVectors, but of rows that are no two stretches of vectors of softmax.comp.
+uint32_t RowVectorsOf(const AxisView& view, bool wide) {
   constexpr uint32_t kLengthMax = 255;
-  if (type == OperandDataType::kFloat32 && view.axis > kLengthMax) return 0;
-  return CountRowVectors(view, type, builder.wide());
+  return view.axis > kLengthMax ? 0 : CountRowVectors(view, wide);
 }
 
 // Whether softmax goes over its elements a second time as they lie, rather than row by row: where
@@ -121,13 +120,6 @@ Status AddSoftmaxFactors(LoweredCall call, const AxisView& view, ValueId factors
 
 }  // namespace
 
-bool SoftmaxTakesHalvesTogether(const Node& node, const LoweringBuilder& builder) {
-  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  const AxisView view =
-      ViewAlong(input.shape(), std::get<webidl::SoftmaxAttributes>(node.attributes).axis);
-  return view.inner > 1 || RowVectorsOf(view, input.data_type(), builder) > 0;
-}
-
 Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   const auto& attributes = std::get<webidl::SoftmaxAttributes>(node.attributes);
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
@@ -139,7 +131,7 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   }
   // An invocation adds up a row in its order, and rounding errors grow with it.
   constexpr uint64_t kSumMax = 1 << 13;
-  const uint32_t row_vectors = RowVectorsOf(view, input.data_type(), builder);
+  const uint32_t row_vectors = RowVectorsOf(view, builder.wide());
   bool shares_row =
       row_vectors > 0 || SharesRow(view.axis, view.rows, view.inner, builder.wide(), kSumMax);
   TRY(CheckLoops(view, shares_row, /*passes=*/3, builder.device().narrow));
@@ -162,13 +154,9 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
   if (in_registers == RowInRegisters::kOfSubgroup) {
     SetRows(call, DivideRoundingUp(view.rows, 4u), shares_row);
   }
-  // Rows of float32 of other sizes go by words, which adds up in the same order.
-  const bool is_half = input.data_type() == OperandDataType::kFloat16;
+  // Rows of other sizes are not held, and added up in the same order.
   const HeldVectors held =
-      is_half || !builder.has_other_sizes()
-          ? HeldVectors::Choose(row_vectors, input.data_type(), builder.has_other_sizes())
-          : HeldVectors();
-  const bool has_odd_halves = held.most > 0 && is_half && view.axis % 2 != 0;
+      builder.has_other_sizes() ? HeldVectors() : HeldVectors::Choose(row_vectors, false);
   auto specialize = [&](SoftmaxPart part) {
     call.specialization = {type,
                            shares_row,
@@ -178,7 +166,6 @@ Status LowerSoftmax(const Node& node, LoweringBuilder& builder) {
                            fours.apart,
                            static_cast<uint32_t>(in_registers),
                            held.most,
-                           has_odd_halves,
                            held.least};
   };
   specialize(SoftmaxPart::kWhole);

@@ -14,7 +14,6 @@ namespace {
 
 // Of shaders/copy_pieces.comp.
 constexpr size_t kPiecesPerCall = 7;
-constexpr size_t kRowLengths = 16;  // In uvec4.
 
 // What moves at once: constant 1 of the kernel, and its bits.
 struct Unit {
@@ -39,12 +38,7 @@ void AppendPiece(const PieceCopy& copy, const Piece& piece, Unit unit, uint32_t 
   auto units = [&](uint32_t elements) {
     return NarrowCast<uint32_t>(uint64_t{elements} * bits / unit.bits);
   };
-  uint32_t per_row = units(piece.row_length);
-  if (unit.bits < 32) {
-    // A row that begins with the last element of a word touches one more.
-    const uint32_t per_word = 32 / unit.bits;
-    per_row = (piece.row_length + per_word - 2) / per_word + 1;
-  }
+  const uint32_t per_row = units(piece.row_length);
   const uint32_t count = NarrowCast<uint32_t>(uint64_t{copy.rows} * per_row);
   uint32_t first[] = {units(piece.offset), 0};
   uint32_t step[] = {units(copy.row_length), units(piece.row_length)};
@@ -55,9 +49,8 @@ void AppendPiece(const PieceCopy& copy, const Piece& piece, Unit unit, uint32_t 
   for (uint32_t word : MakeDivisor(per_row)) call.parameters.push_back(word);
   call.parameters.insert(call.parameters.end(), {count, first[0], first[1], step[0], step[1]});
   call.invocations = std::max<uint64_t>(call.invocations, count);
-  // Bytes read and written; a word takes an iteration for each of its elements.
-  const uint64_t bytes = uint64_t{copy.rows} * piece.row_length * bits / 4;
-  call.cost += std::max(bytes, count * uint64_t{1 + 32 / std::min(unit.bits, 32u)});
+  const uint64_t bytes = uint64_t{copy.rows} * piece.row_length * bits / 4;  // Read and written.
+  call.cost += std::max(bytes, uint64_t{2} * count);
 }
 
 void AddCall(const PieceCopy& copy, std::span<const Piece> pieces, LoweringBuilder& builder) {
@@ -75,10 +68,6 @@ void AddCall(const PieceCopy& copy, std::span<const Piece> pieces, LoweringBuild
   }
   // The module declares all slots, so something must be bound there.
   while (call.buffers.size() <= kPiecesPerCall) call.buffers.push_back(call.buffers.back());
-  call.parameters.resize(4 * kRowLengths);
-  for (const Piece& piece : pieces) {
-    call.parameters.insert(call.parameters.end(), {piece.row_length, 0, 0, 0});
-  }
   builder.AddCall(std::move(call));
 }
 
@@ -102,10 +91,27 @@ void AddOne(const PieceCopy& copy, const Piece& piece, LoweringBuilder& builder)
   }
 }
 
+// Whether rows are long and many enough to be copied wherever they begin (shaders/copy_runs.comp).
+bool HasLongRows(const PieceCopy& copy, const Piece& piece, uint32_t bits) {
+  constexpr uint64_t kRowBitsMin = 64 * 8;
+  constexpr uint32_t kRowsMin = 16;
+  return bits >= 8 && uint64_t{piece.row_length} * bits >= kRowBitsMin && copy.rows >= kRowsMin;
+}
+
 }  // namespace
 
 void AddPieceCopies(const PieceCopy& copy, LoweringBuilder& builder) {
-  std::span<const Piece> rest(copy.pieces);
+  const uint32_t bits = webidl::BitsPerElement(builder.descriptor(copy.whole).data_type());
+  const bool lies_anywhere = ChooseUnit(copy, copy.pieces, bits).bits < 128;
+  std::vector<Piece> together;
+  for (const Piece& piece : copy.pieces) {
+    if (!builder.wide() && lies_anywhere && HasLongRows(copy, piece, bits)) {
+      AddOne(copy, piece, builder);
+    } else {
+      together.push_back(piece);
+    }
+  }
+  std::span<const Piece> rest(together);
   while (!rest.empty()) {
     std::span<const Piece> pieces = rest.first(std::min(kPiecesPerCall, rest.size()));
     rest = rest.subspan(pieces.size());

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "service/passes/row_calls.h"
 
 namespace webnnd::service {
 namespace {
@@ -446,63 +447,55 @@ bool TakesRuns(const RegionCopy& copy, uint32_t bits, const LoweringBuilder& bui
   constexpr uint64_t kRowsMin = 16;
   const uint32_t per_word = 32 / bits;
   const StridedDimension& last = copy.dimensions.back();
+  const bool are_quads = AccessByQuads(copy.dimensions, 4 * per_word, /*operand=*/0,
+                                       copy.source_offset) != QuadAccess::kStrided &&
+                         HasQuads(copy, 4 * per_word);
   return !builder.wide() && bits >= 8 && copy.dimensions.size() > 1 && last.strides[0] <= 1 &&
-         IsOfWholeWords(copy, bits, builder) && last.size <= kWordsMax * per_word &&
-         last.size >= kWordsMin * per_word && ElementCount(copy) / last.size >= kRowsMin &&
-         AccessByQuads(copy.dimensions, 4 * per_word, /*operand=*/0, copy.source_offset) ==
-             QuadAccess::kStrided;
+         (copy.run_stride == 0 || copy.run_length == last.size) &&
+         last.size <= kWordsMax * per_word && last.size >= kWordsMin * per_word &&
+         ElementCount(copy) / last.size >= kRowsMin && !are_quads;
 }
 
-void FillRunsCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
+void FillRunsCall(const RegionCopy& copy, OperandDataType unit, LoweredCall& call) {
   const std::vector<StridedDimension> outer(copy.dimensions.begin(), copy.dimensions.end() - 1);
   const StridedDimension& row = copy.dimensions.back();
-  const uint32_t per_word = 32 / bits;
   const uint64_t rows = ElementCount(copy) / row.size;
-  const uint32_t rows_of_group = per_word / std::gcd(row.size, per_word);
-  const uint64_t groups = DivideRoundingUp<uint64_t>(rows, rows_of_group);
   call.shader = shaders::ShaderId::kCopyRuns;
-  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer),
-                         row.strides[0] == 0};
+  call.specialization = {static_cast<uint32_t>(unit), RankConstant(outer), row.strides[0] == 0};
   call.parameters = {NarrowCast<uint32_t>(rows),
                      static_cast<uint32_t>(outer.size()),
                      copy.source_offset,
-                     copy.result_offset / per_word,
+                     copy.result_offset,
                      row.size,
-                     rows_of_group,
-                     NarrowCast<uint32_t>(groups),
+                     copy.run_stride == 0 ? row.size : copy.run_stride,
+                     0,
                      0};
   AppendDimensions(outer, call.parameters);
-  call.workgroups = groups;
-  // By vectors of up to 16 words, up to seven by themselves and others eight at a time, and finding
-  // its place.
-  constexpr uint64_t kLanesMax = 16;
-  constexpr uint64_t kTurnsBesides = 10;
-  const uint64_t turns = row.size / per_word / 32 + kTurnsBesides + outer.size();
-  call.cost = std::max(call.cost, rows * turns * kLanesMax);
+  call.workgroups = rows;
+  const uint64_t words = DivideRoundingUp<uint64_t>(row.size, PerQuad(unit) / 4);
+  call.cost = std::max(call.cost, RowCopyLaneTurns(rows, words, outer.size()));
 }
 
-void FillWordCall(const RegionCopy& copy, LoweredCall& call) {
-  uint64_t words = ElementCount(copy);
-  call.shader = shaders::ShaderId::kCopyWords;
-  call.specialization = {RankConstant(copy.dimensions), copy.run_length != words ? 1u : 0u};
-  call.parameters = Parameters(copy, words, MakeDivisor(copy.run_length));
-  call.invocations = words;
+// The same with runs of a source in one piece as rows.
+RegionCopy WithRunsAsRows(RegionCopy copy) {
+  const StridedDimension all = copy.dimensions[0];
+  if (copy.dimensions.size() != 1 || copy.run_stride == 0 || all.strides[0] != 1) return copy;
+  copy.dimensions = {{.size = all.size / copy.run_length, .strides = {copy.run_length}},
+                     {.size = copy.run_length, .strides = {1}}};
+  return copy;
 }
 
-void FillNarrowCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
-  uint32_t per_word = 32 / bits;
-  uint64_t runs = ElementCount(copy) / copy.run_length;
-  bool aligned = copy.result_offset % per_word == 0 && copy.run_stride % per_word == 0;
-  // An unaligned run may begin with the last element of a word.
-  uint32_t words_per_run = aligned ? DivideRoundingUp(copy.run_length, per_word)
-                                   : (copy.run_length + per_word - 2) / per_word + 1;
-  call.shader = shaders::ShaderId::kCopyNarrow;
-  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1),
-                         RankConstant(copy.dimensions)};
-  call.parameters = Parameters(copy, runs * words_per_run, MakeDivisor(words_per_run));
-  call.invocations = runs * words_per_run;
+void FillElementCall(const RegionCopy& copy, OperandDataType unit, LoweredCall& call) {
+  const uint64_t count = ElementCount(copy);
+  call.shader = shaders::ShaderId::kCopyElements;
+  call.specialization = {RankConstant(copy.dimensions), copy.run_length != count ? 1u : 0u,
+                         static_cast<uint32_t>(unit)};
+  call.parameters = Parameters(copy, count, MakeDivisor(copy.run_length));
+  call.invocations = count;
   // Without a constant rank, each element walks all dimensions in a loop.
-  if (RankConstant(copy.dimensions) == 0) call.cost *= copy.dimensions.size();
+  if (RankConstant(copy.dimensions) == 0) {
+    call.cost = std::max(call.cost, count * copy.dimensions.size());
+  }
 }
 
 }  // namespace
@@ -540,18 +533,17 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
       can_transpose ? FindTransposed(copy, PerQuad(unit)) : std::nullopt;
   if (transposed) {
     FillTransposeCall(copy, *transposed, PerQuad(unit), builder, call);
-  } else if (TakesRuns(copy, whole_words ? 32 : bits, builder)) {
-    FillRunsCall(copy, whole_words ? 32 : bits, call);
+  } else if (const RegionCopy rows = WithRunsAsRows(copy);
+             TakesRuns(rows, whole_words ? 32 : bits, builder)) {
+    FillRunsCall(rows, unit, call);
   } else if (const auto words = FindTransposedWords(copy, whole_words ? 32 : bits, builder)) {
     FillTransposeWordsCall(copy, *words, whole_words ? 32 : bits, call);
   } else if (const size_t row = DimensionsOfRow(copy, whole_words ? 32 : bits, builder.wide())) {
     FillRowsCall(copy, row, whole_words ? 32 : bits, call);
   } else if (HasQuads(copy, PerQuad(unit))) {
     FillQuadCall(std::move(copy), unit, builder.wide(), call);
-  } else if (whole_words) {
-    FillWordCall(copy, call);
   } else {
-    FillNarrowCall(copy, bits, call);
+    FillElementCall(copy, unit, call);
   }
   builder.AddCall(std::move(call));
 }

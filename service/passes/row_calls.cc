@@ -43,21 +43,19 @@ bool TakesFoursOfRows(const AxisView& view) {
   return view.inner % 4 == 0 && view.axis <= kInvocationIterationsMax;
 }
 
-uint32_t CountRowVectors(const AxisView& view, webidl::OperandDataType type, bool wide) {
+uint32_t CountRowVectors(const AxisView& view, bool wide) {
+  constexpr uint32_t kLengthMin = 10;
   constexpr uint32_t kLengthMax = 256;
   constexpr uint32_t kLanesMax = 16;
-  const bool of_halves = type == webidl::OperandDataType::kFloat16;
-  const uint32_t length_min = of_halves ? 17 : 10;
-  if (wide || view.inner != 1 || view.axis < length_min || view.axis > kLengthMax) return 0;
-  return DivideRoundingUp(view.axis, of_halves ? 2 * kLanesMax : kLanesMax);
+  const bool is_held = kLengthMin <= view.axis && view.axis <= kLengthMax;
+  return !wide && view.inner == 1 && is_held ? DivideRoundingUp(view.axis, kLanesMax) : 0;
 }
 
-HeldVectors HeldVectors::Choose(uint32_t count, webidl::OperandDataType type,
-                                bool has_other_sizes) {
+HeldVectors HeldVectors::Choose(uint32_t count, bool has_other_sizes) {
   constexpr uint32_t kMost = 16;
   if (count == 0) return {};
   if (!has_other_sizes) return {count, count - 1};
-  return {type == webidl::OperandDataType::kFloat16 ? kMost / 2 : kMost, 0};
+  return {kMost, 0};
 }
 
 bool LiesInFours(const AxisView& view) {
@@ -140,6 +138,13 @@ uint64_t LaneTurnsOfRow(uint32_t length, size_t dimensions) {
   // Each turn of vectors, of 16 lanes at most, walks all dimensions, and so does each element of a
   // word that rows share.
   return (uint64_t{length} / 4 + 16) * (1 + dimensions);
+}
+
+uint64_t RowCopyLaneTurns(uint64_t rows, uint64_t words, uint64_t turns_besides) {
+  // By vectors of up to 16 words, up to seven by themselves and others eight at a time.
+  constexpr uint64_t kLanesMax = 16;
+  constexpr uint64_t kTurnsBetween = 10;
+  return rows * (words / 32 + kTurnsBetween + turns_besides) * kLanesMax;
 }
 
 }  // namespace webnnd::service

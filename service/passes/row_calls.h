@@ -29,10 +29,10 @@ void SetRows(LoweredCall& call, uint64_t rows, bool shares_row);
 // twice, for every fourth.
 bool TakesFoursOfRows(const AxisView& view);
 
-// How many times kLanesMax of shaders/held_rows.glsl the words of a row in one piece are at most,
-// if llvmpipe's subgroups have it in registers, else 0. Rows that fill less than half a vector wait
-// for what others do for nothing.
-uint32_t CountRowVectors(const AxisView& view, webidl::OperandDataType type, bool wide);
+// How many times kLanesMax of shaders/held_rows.glsl the elements of a row in one piece are at
+// most, if llvmpipe's subgroups have it in registers, else 0. Rows that fill less than half a vector
+// wait for what others do for nothing.
+uint32_t CountRowVectors(const AxisView& view, bool wide);
 
 // What a subgroup has of such rows in its kernel, so that it has no others for other sizes of a
 // dynamic graph: kRowVectors and kWholeVectors of shaders/held_rows.glsl.
@@ -41,7 +41,7 @@ struct HeldVectors {
   uint32_t least = 0;
 
   // Of a row that CountRowVectors is `count` for.
-  static HeldVectors Choose(uint32_t count, webidl::OperandDataType type, bool has_other_sizes);
+  static HeldVectors Choose(uint32_t count, bool has_other_sizes);
 };
 
 // Whether rows are quads, in a loop that turns for every four or, shared, for less.
@@ -95,6 +95,10 @@ inline constexpr uint32_t kWordsOfRowMin = 16;
 uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder);
 // Iterations for a row of so many elements, by all lanes together: some per cent more at most.
 uint64_t LaneTurnsOfRow(uint32_t length, size_t dimensions);
+
+// Iterations for `rows` rows of so many words that CopyRow of shaders/row_copy.glsl copies, by all
+// lanes together at most, where finding a row's place takes `turns_besides`.
+uint64_t RowCopyLaneTurns(uint64_t rows, uint64_t words, uint64_t turns_besides);
 
 }  // namespace webnnd::service
 

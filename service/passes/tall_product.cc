@@ -12,7 +12,6 @@
 #include "service/passes/block_gemv.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_elementwise.h"
-#include "service/passes/lower_widened.h"
 #include "service/plan/plan.h"
 
 namespace webnnd::service {
@@ -439,31 +438,6 @@ Status AddTurnTallCall(const Product& product, LoweringBuilder& builder) {
   return {};
 }
 
-// Whether kernels would put halves into words one by one, which takes ten times as long as all
-// else, and there is room for all of them as float32.
-bool StoresHalvesByOne(const Product& product, const LoweringBuilder& builder) {
-  const OperandDescriptor& result = builder.descriptor(product.result);
-  for (const ValueId value : {product.result, product.c, product.residual}) {
-    if (value != kNoValue && !HasRoomWidened(value, builder)) return false;
-  }
-  return !builder.wide() && result.data_type() == OperandDataType::kFloat16 &&
-         ChooseStore(product, result.data_type()) == Store::kOne &&
-         result.element_count() ==
-             uint64_t{CountMatrices(product)} * product.rows * product.columns;
-}
-
-// The result is cast to float16 once all of it is there.
-Status AddWideTallCalls(const Product& product, LoweringBuilder& builder) {
-  Product wide = product;
-  ASSIGN_OR_RETURN(wide.result, AddWide(product.result, builder));
-  for (ValueId* addend : {&wide.c, &wide.residual}) {
-    if (*addend == kNoValue) continue;
-    ASSIGN_OR_RETURN(*addend, AddWidened(*addend, builder));
-  }
-  TRY(AddTallProductCalls(wide, builder));
-  return AddCast(wide.result, product.result, builder);
-}
-
 }  // namespace
 
 bool TakesTurns(const Product& product, const LoweringBuilder& builder) {
@@ -565,7 +539,6 @@ Status AddBlockProduct(const Product& product, ValueId scale, ValueId zero_point
 }
 
 Status AddTallProductCalls(const Product& product, LoweringBuilder& builder) {
-  if (StoresHalvesByOne(product, builder)) return AddWideTallCalls(product, builder);
   if (TakesTurns(product, builder)) return AddTurnTallCall(product, builder);
   Product packed = product;
   LoadPattern b_loads = ChooseLoadOfB(product);

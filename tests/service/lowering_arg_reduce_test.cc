@@ -48,7 +48,8 @@ TEST(LowerArgReduce, EveryTypeAndAxis_MatchesReference) {
 // Rows that are interleaved, so many that an invocation takes four neighbours, four times as many,
 // of its own or beside those of others, and one less.
 TEST(LowerArgReduce, InterleavedRows_MatchReference) {
-  for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+  for (OperandDataType type : {kFloat, kHalf, OperandDataType::kInt32, OperandDataType::kUint32,
+                               OperandDataType::kInt8, OperandDataType::kUint8}) {
     for (OperatorKind kind : {OperatorKind::kArgMax, OperatorKind::kArgMin}) {
       for (uint32_t inner : {512u, 514u, 528u}) {
         ExpectArg(kind, RandomTensor(type, {40, inner}, inner), 0);
@@ -76,14 +77,16 @@ TEST(LowerArgReduce, InterleavedRows_MatchReference) {
 TEST(LowerArgReduce, RowsOfQuads_MatchReference) {
   std::mt19937 random(26);
   for (uint32_t length : {32u, 36u, 64u, 68u, 132u, 400u}) {
-    for (OperandDataType type : {kFloat, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    for (OperandDataType type : {kFloat, kHalf, OperandDataType::kInt32, OperandDataType::kUint32,
+                                 OperandDataType::kUint8}) {
+      const bool is_float = type == kFloat || type == kHalf;
       Values values(24 * length);
       for (size_t i = 0; i < values.size(); ++i) {
         values[i] = random() % 4;
         const size_t row = i / length;
-        if (type == kFloat && row % 3 == 1 && random() % 64 == 0) values[i] = kNan;
-        if (type == kFloat && row % 3 == 2 && random() % 64 == 0) values[i] = kInfinity;
-        if (type == kFloat && row % 3 == 2 && random() % 64 == 0) values[i] = -kInfinity;
+        if (is_float && row % 3 == 1 && random() % 64 == 0) values[i] = kNan;
+        if (is_float && row % 3 == 2 && random() % 64 == 0) values[i] = kInfinity;
+        if (is_float && row % 3 == 2 && random() % 64 == 0) values[i] = -kInfinity;
       }
       const HostTensor input = HostTensor::Create(type, {24, length}, values);
       ExpectArg(OperatorKind::kArgMax, input, 1);

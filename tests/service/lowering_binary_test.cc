@@ -255,21 +255,31 @@ TEST(Binary, ComparisonsOfAnyLength_FindTheirOperands) {
   }
 }
 
-void ExpectDifference(OperandDataType type, const webidl::Shape& a_shape,
-                      const webidl::Shape& b_shape) {
+void ExpectBroadcasts(OperatorKind kind, OperandDataType type, const webidl::Shape& a_shape,
+                      const webidl::Shape& b_shape,
+                      const std::function<long double(long double, long double)>& compute) {
   SCOPED_TRACE(Name(type) + webidl::ShapeToString(a_shape) + webidl::ShapeToString(b_shape));
   HostTensor a = Counting(type, a_shape, 3);
   HostTensor b = Counting(type, b_shape, 10);
-  HostTensor result = RunOne(OperatorKind::kSub, {a, b});
+  HostTensor result = RunOne(kind, {a, b});
   Values a_values = a.Values();
   Values b_values = b.Values();
   const webidl::Shape& shape = result.descriptor.shape();
   Values expected;
   for (size_t i = 0; i < result.descriptor.element_count(); ++i) {
-    expected.push_back(a_values[BroadcastIndex(a_shape, shape, i)] -
-                       b_values[BroadcastIndex(b_shape, shape, i)]);
+    expected.push_back(compute(a_values[BroadcastIndex(a_shape, shape, i)],
+                               b_values[BroadcastIndex(b_shape, shape, i)]));
   }
   ExpectClose(expected, result, 0);
+}
+void ExpectDifference(OperandDataType type, const webidl::Shape& a_shape,
+                      const webidl::Shape& b_shape) {
+  ExpectBroadcasts(OperatorKind::kSub, type, a_shape, b_shape, std::minus<>());
+}
+// Whose result has other elements than the operands.
+void ExpectComparison(OperandDataType type, const webidl::Shape& a_shape,
+                      const webidl::Shape& b_shape) {
+  ExpectBroadcasts(OperatorKind::kGreater, type, a_shape, b_shape, std::greater<>());
 }
 
 TEST(Binary, Broadcasting_MatchesReferenceUpToRank8) {
@@ -332,7 +342,12 @@ TEST(Binary, RowsByWords_MatchReference) {
     for (const auto& [a_shape, b_shape] : shapes) {
       ExpectDifference(type, a_shape, b_shape);
       ExpectDifference(type, b_shape, a_shape);
+      ExpectComparison(type, a_shape, b_shape);
+      ExpectComparison(type, b_shape, a_shape);
     }
+  }
+  for (const auto& [a_shape, b_shape] : shapes) {
+    ExpectComparison(OperandDataType::kInt64, a_shape, b_shape);
   }
 }
 

@@ -64,6 +64,17 @@ TEST(LowerCumulativeSum, FourAtOnce_MatchesReference) {
   }
 }
 
+// Of rows in one piece that are no whole quads: less than a vector, whole ones, and more.
+TEST(LowerCumulativeSum, RowsOfAnyLength_MatchReference) {
+  for (OperandDataType type : {kFloat, kHalf, OperandDataType::kInt32, OperandDataType::kUint32}) {
+    for (uint32_t length : {11u, 12u, 13u, 16u, 17u, 33u, 50u, 77u, 129u}) {
+      for (int choice = 0; choice < 4; ++choice) {
+        ExpectCumulativeSum(RandomTensor(type, {5, length}, length), 1, choice & 1, choice & 2);
+      }
+    }
+  }
+}
+
 // Of rows in one piece, in quads and not, and such as the last turn leaves invocations idle.
 TEST(LowerCumulativeSum, EightHalvesAtOnce_MatchReference) {
   for (int choice = 0; choice < 4; ++choice) {

@@ -111,6 +111,16 @@ TEST(Gather, ManyLongSlices_MatchReference) {
   }
 }
 
+// Which begin anywhere within words, and have elements that share theirs with other slices.
+TEST(Gather, ManyLongSlicesOfAnyLength_MatchReference) {
+  for (OperandDataType type : kTypes) {
+    for (uint32_t length : {16u, 33u, 34u, 35u, 67u, 131u, 269u}) {
+      ExpectGathered(type, OperandDataType::kInt32, {7, length}, {70}, 0);
+      ExpectGathered(type, OperandDataType::kInt64, {2, 5, length}, {33}, 1);
+    }
+  }
+}
+
 TEST(Gather, Int4Rows_MoveWithoutUnpacking) {
   for (uint32_t width : {8u, 3u}) {
     Values values(6 * width);
@@ -255,7 +265,9 @@ TEST(GatherNd, AnyNumberOfCoordinates_MatchesReference) {
 }
 
 TEST(GatherNd, LongSlices_MatchReference) {
-  for (OperandDataType type : kTypes) ExpectGathersNd(type, {3, 4, 272}, 70, 2);
+  for (OperandDataType type : kTypes) {
+    for (uint32_t length : {272u, 35u, 67u, 133u}) ExpectGathersNd(type, {3, 4, length}, 70, 2);
+  }
 }
 
 void ExpectScattersNd(OperandDataType type, const Shape& shape, uint32_t rows,
@@ -289,7 +301,9 @@ TEST(ScatterNd, RepeatedIndices_LastUpdateWins) {
 }
 
 TEST(ScatterNd, LongSlices_MatchReference) {
-  for (OperandDataType type : kTypes) ExpectScattersNd(type, {9, 4, 272}, 70, 2);
+  for (OperandDataType type : kTypes) {
+    for (uint32_t length : {272u, 35u, 67u, 133u}) ExpectScattersNd(type, {9, 4, length}, 70, 2);
+  }
 }
 
 // Whoever has the first half of the slices comes to a place late that the second half has early.

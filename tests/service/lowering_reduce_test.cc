@@ -283,7 +283,7 @@ TEST(LowerReduce, ManyRowsOfHalves_MatchReference) {
   }
   ExpectReduces(OperatorKind::kReduceSum, RandomTensor(kHalf, {257, 17000}, 60), {{1}});
   ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kHalf, {3, 100, 5, 64}, 61), {{3}});
-  // So many of one row that they are widened.
+  // So many of one row that they are reduced in parts.
   ExpectReduces(OperatorKind::kReduceMean, RandomTensor(kHalf, {300, 1000}, 62), std::nullopt);
 }
 

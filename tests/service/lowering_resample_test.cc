@@ -169,7 +169,7 @@ TEST(LowerResample2d, RowsOfManyColumns_MatchReference) {
   const List last = {2, 3};
   const auto expect = [](const Resample2dAttributes& attributes, const Shape& shape,
                          uint32_t seed) {
-    for (OperandDataType type : {kFloat, OperandDataType::kFloat16}) {
+    for (OperandDataType type : {kFloat, OperandDataType::kFloat16, OperandDataType::kUint8}) {
       ExpectResamples(attributes, RandomTensor(type, shape, seed));
     }
   };

@@ -299,6 +299,54 @@ TEST(Split, IntoMany_GivesAllParts) {
   }
 }
 
+// Rows that are copied by themselves, those that are not, and both.
+TEST(Split, LongRows_AreWhereverTheyBegin) {
+  for (OperandDataType type : kByteTypes) {
+    for (const std::vector<uint32_t>& sizes :
+         {std::vector<uint32_t>{65, 1, 130, 67}, {64, 16, 33}, {5, 3, 201}}) {
+      const uint32_t length = std::accumulate(sizes.begin(), sizes.end(), 0u);
+      const HostTensor operand = Pattern(type, {17, length});
+      webidl::SplitAttributes attributes;
+      attributes.axis = 1;
+      attributes.splits = sizes;
+      const auto results = RunNode(OperatorKind::kSplit, {operand}, attributes);
+      ASSERT_TRUE(results.ok()) << results.error().ToString();
+      uint32_t start = 0;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        ExpectMoved(operand, (*results)[i], [&](const Shape& to) {
+          return Shape{to[0], to[1] + start};
+        });
+        start += sizes[i];
+      }
+    }
+  }
+}
+
+TEST(Concat, LongRows_AreWhereverTheyBegin) {
+  for (OperandDataType type : kByteTypes) {
+    for (const std::vector<uint32_t>& sizes :
+         {std::vector<uint32_t>{65, 1, 130, 67}, {64, 16, 33}, {5, 3, 201}}) {
+      std::vector<std::optional<HostTensor>> operands;
+      for (uint32_t size : sizes) {
+        operands.emplace_back(Pattern(type, {17, size}, static_cast<int>(size)));
+      }
+      const HostTensor result =
+          RunOne(OperatorKind::kConcat, operands, webidl::ConcatAttributes{1});
+      const Values values = result.Values();
+      const uint32_t length = result.descriptor.shape()[1];
+      uint32_t start = 0;
+      for (size_t part = 0; part < sizes.size(); ++part) {
+        const Values from = operands[part]->Values();
+        for (uint32_t i = 0; i < 17 * sizes[part]; ++i) {
+          ASSERT_EQ(values[i / sizes[part] * length + start + i % sizes[part]], from[i])
+              << result.descriptor.ToString() << " part " << part << " element " << i;
+        }
+        start += sizes[part];
+      }
+    }
+  }
+}
+
 TEST(Concat, AnyAxis_JoinsOperands) {
   // Runs that begin and end inside words, and several in one word.
   const std::vector<std::vector<uint32_t>> sizes = {

@@ -98,7 +98,7 @@ TEST(RegionCopy, AlignedBytes_MoveAsWords) {
   LoweringBuilder builder =
       LowerCopy(graph, OperandDataType::kInt8, 24, 24, RowsOfBytes(4, /*result_offset=*/4));
   ASSERT_EQ(builder.calls().size(), 1u);
-  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyWords);
+  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyElements);
   EXPECT_EQ(builder.calls()[0].invocations, 2u);
 }
 
@@ -107,7 +107,7 @@ TEST(RegionCopy, UnalignedBytes_MoveOneByOne) {
   LoweringBuilder builder =
       LowerCopy(graph, OperandDataType::kInt8, 24, 24, RowsOfBytes(3, /*result_offset=*/4));
   ASSERT_EQ(builder.calls().size(), 1u);
-  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyNarrow);
+  EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyElements);
 }
 
 TEST(RegionCopy, WholeResults_AreWrittenByQuads) {
@@ -218,16 +218,22 @@ TEST(RegionCopy, UnalignedRows_MoveByRuns) {
   EXPECT_EQ(shader(kByte, 16, (1 << 20) + 1, 1 << 21, 1, false), ShaderId::kCopyQuads);
 }
 
-// A region that ends within a word, behind which there is more of the result.
-TEST(RegionCopy, UnalignedRowsBeforeOtherElements_KeepThem) {
+// Regions that begin and end within words, and runs of a part of each row of the result.
+TEST(RegionCopy, UnalignedRowsBesideOtherElements_AreRuns) {
   for (uint32_t behind : {0u, 4u}) {
-    Graph graph;
-    const uint32_t count = 17 * 67;
-    LoweringBuilder builder =
-        LowerCopy(graph, OperandDataType::kUint8, 17 * 80, count + behind,
-                  {.dimensions = {{.size = 17, .strides = {80}}, {.size = 67, .strides = {1}}}});
-    ASSERT_EQ(builder.calls().size(), 1u);
-    EXPECT_EQ(builder.calls()[0].shader == shaders::ShaderId::kCopyRuns, behind == 0);
+    for (uint32_t before : {0u, 3u}) {
+      for (uint32_t run_stride : {0u, 71u}) {
+        Graph graph;
+        LoweringBuilder builder =
+            LowerCopy(graph, OperandDataType::kUint8, 17 * 80, 17 * 71 + before + behind,
+                      {.dimensions = {{.size = 17, .strides = {80}}, {.size = 67, .strides = {1}}},
+                       .result_offset = before,
+                       .run_length = run_stride == 0 ? 0u : 67u,
+                       .run_stride = run_stride});
+        ASSERT_EQ(builder.calls().size(), 1u);
+        EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kCopyRuns);
+      }
+    }
   }
 }
 

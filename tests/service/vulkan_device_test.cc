@@ -312,7 +312,7 @@ TEST(Shaders, Bindings_AreThoseThatAreUsed) {
                                                                   << (1 + kBuffersPerCallMax);
     return shaders::Bindings(id, shaders::Variant::kTexelReads) & kStorageAndTexels;
   };
-  EXPECT_EQ(of_slot_1(shaders::ShaderId::kCopyNarrow), uint64_t{1} << 1);
+  EXPECT_EQ(of_slot_1(shaders::ShaderId::kCopyElements), uint64_t{1} << 1);
   EXPECT_EQ(of_slot_1(shaders::ShaderId::kScatterColumns), uint64_t{1} << (1 + kBuffersPerCallMax));
 }
 

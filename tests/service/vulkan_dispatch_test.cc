@@ -304,7 +304,7 @@ TEST_F(VariableBindingTest, PlansThatDifferInMore_AreOthers) {
   };
   EXPECT_FALSE(refused([](Plan&) {}));
   EXPECT_TRUE(refused([](Plan& plan) { ++plan.calls[0].specialization[0]; }));
-  EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].shader = shaders::ShaderId::kCopyWords; }));
+  EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].shader = shaders::ShaderId::kCopyElements; }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].buffers[0].bytes -= 4; }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.calls[0].barrier_before = true; }));
   EXPECT_TRUE(refused([](Plan& plan) { plan.calls.push_back(plan.calls[0]); }));

@@ -19,12 +19,12 @@ using Bytes = std::vector<std::byte>;
 constexpr uint32_t kWords = 64;
 constexpr uint64_t kPlanBytes = kWords * 4;
 
-// Copies `count` words from `source` of a buffer to `target` of another (copy_words.comp).
+// Copies `count` words from `source` of a buffer to `target` of another (copy_elements.comp).
 KernelCall CopyCall(BufferRef from, BufferRef to, uint32_t source, uint32_t target,
                     uint32_t count) {
   to.written = true;
   KernelCall call;
-  call.shader = shaders::ShaderId::kCopyWords;
+  call.shader = shaders::ShaderId::kCopyElements;
   call.specialization = {/*rank=*/1, /*many runs=*/0};
   call.parameters = {count, 1, source, target, 0, 0, 0, 0, 0, 0, 0, 0};
   const StridedDimension flat{.size = count, .strides = {1}};
