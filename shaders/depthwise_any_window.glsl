@@ -1,4 +1,4 @@
-// What depthwise_conv2d.comp does of float32 on llvmpipe where channels come last: neighbouring invocations
+// What depthwise_conv2d.comp does on llvmpipe where channels come last: neighbouring invocations
 // take neighbouring channels, of which all are loaded and stored at once.
 //
 // A workgroup, which is one subgroup, takes kRowsAtOnce rows of the result, or a part of them where they
@@ -29,7 +29,7 @@ const uint kPlaces = (kColumnsAtOnce - 1u) * kTapsApart + kTapsOfRow;
 
 const uint kAllBits = 0xffffffffu;
 
-// Distances, in words but where it says otherwise, found once: parameters are looked up by each invocation.
+// Distances, in elements but where it says otherwise, found once: parameters are looked up by each invocation.
 struct Steps {
   uint line;  // From a row of taps to the next.
   uint column;  // From tap to tap, in pixels.
@@ -72,7 +72,7 @@ void AddLine(Steps steps, ChannelRows rows, uint y, uint left, uint first, const
       if (kx >= kTapsOfRow) break;
       const uint from = UNIFORM(taps + kx * steps.taps_column);
       const uint own = kFilterByFour != 0u ? lane : lane * steps.taps_channel;
-      weights[r][kx] = uintBitsToFloat(LOAD_WORD(2, from + own));
+      weights[r][kx] = LOAD(2, kType, from + own);
     }
   }
   const uint line = first + y * steps.line;
@@ -80,13 +80,14 @@ void AddLine(Steps steps, ChannelRows rows, uint y, uint left, uint first, const
     if (place >= kPlaces) break;
     if (place % kTapsApart >= kTapsOfRow) continue;
     const bool is_inside = are_whole || left + place * steps.column < steps.width;
-    uint pixel = LOAD_WORD(1, UNIFORM(is_inside ? line + place * steps.tap : rows.image) + lane);
-    if (!are_whole) pixel &= UNIFORM(is_inside ? kAllBits : 0u);
+    uint bits = LOAD_RAW(1, kType, UNIFORM(is_inside ? line + place * steps.tap : rows.image) + lane).x;
+    if (!are_whole) bits &= UNIFORM(is_inside ? kAllBits : 0u);
+    const float pixel = Decode(uvec2(bits, 0u), kType);
     [[unroll]] for (uint r = begin_row; r < end_row; ++r) {
       [[unroll]] for (uint j = 0u; j < kColumnsAtOnce; ++j) {
         const uint kx = place - j * kTapsApart;
         if (kx < kTapsOfRow) {
-          sums.of[r][j] = fma(uintBitsToFloat(pixel), weights[r][min(kx, kTapsMax - 1u)], sums.of[r][j]);
+          sums.of[r][j] = fma(pixel, weights[r][min(kx, kTapsMax - 1u)], sums.of[r][j]);
         }
       }
     }
@@ -122,8 +123,8 @@ void ComputeColumns(Steps steps, ChannelRows rows, uint column, const bool are_w
       if (rows.stores && r <= rows.has_second && (are_whole || own < columns)) {
         const uint to = UNIFORM(rows.result + r * to_row + own * to_column) + gl_SubgroupInvocationID;
         float sum = sums.of[r][j];
-        if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, to));
-        STORE_WORD(3, to, floatBitsToUint(Activate(sum)));
+        if (kHasResidual != 0u) sum += LOAD(5, kType, to);
+        STORE_ELEMENT(3, kType, to, Encode(Activate(sum), kType))
       }
     }
   }
@@ -149,7 +150,7 @@ ChannelRows FindChannelRows(Steps steps, uint batch, uint row, uint group) {
   rows.has_second = has_second ? 1u : 0u;
   rows.lines = uvec4(UNIFORM(of_first.x), UNIFORM(max(of_first.x, of_second.x)), UNIFORM(of_first.y),
                      UNIFORM(of_second.y));
-  rows.bias = kHasBias != 0u ? uintBitsToFloat(LOAD_WORD(4, channel)) : 0.0;
+  rows.bias = kHasBias != 0u ? LOAD(4, kType, channel) : 0.0;
   rows.stores = channel >= own;
   return rows;
 }

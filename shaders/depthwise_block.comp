@@ -14,14 +14,14 @@
 #include "depthwise.glsl"
 #include "depthwise_weights.glsl"
 
-// On llvmpipe float32 goes by lines instead, each wherever it begins.
+// On llvmpipe it goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = false;
 #define MASKED_TAPS_CONSTANT 8
 #define BLOCKS_CONSTANT 9
 #define DILATION_CONSTANT 10
 #include "depthwise_lines.glsl"
-const bool kByLines = kType == kFloat32;
+const bool kByLines = true;
 #else
 const bool kByLines = false;
 void ComputeAllLines(uint planes) {}

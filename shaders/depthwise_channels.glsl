@@ -1,4 +1,4 @@
-// What depthwise_pixels.comp does of float32, by single channels: neighbouring invocations take
+// What depthwise_pixels.comp does by single channels: neighbouring invocations take
 // neighbouring channels, of which llvmpipe loads and stores all at once without taking quads apart,
 // and registers hold all that four rows need.
 //
@@ -103,8 +103,8 @@ void AddColumn(Block block, Channels channels, uint turn, const bool is_whole, i
     const uint from = UNIFORM(inside ? x * P4(4).w : 0u);
     const uint mask = inside ? kAllBits : 0u;
     [[unroll]] for (uint y = 0u; y < kLines; ++y) {
-      const uint pixel = LOAD_WORD(1, channels.lines[y] + from);
-      pixels[s][y] = uintBitsToFloat(is_whole ? pixel : pixel & block.line_masks[y] & mask);
+      const uvec2 raw = LOAD_RAW(1, kType, channels.lines[y] + from);
+      pixels[s][y] = Decode(uvec2(is_whole ? raw.x : raw.x & block.line_masks[y] & mask, 0u), kType);
     }
   }
   [[unroll]] for (uint s = 0u; s < STEP; ++s) {
@@ -115,8 +115,8 @@ void AddColumn(Block block, Channels channels, uint turn, const bool is_whole, i
   [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
     if (is_whole || place < channels.counts[i]) {
       float sum = sums.of[kPending][i];
-      if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, channels.results[i] + to));
-      STORE_WORD(3, channels.results[i] + to, floatBitsToUint(Activate(sum)));
+      if (kHasResidual != 0u) sum += LOAD(5, kType, channels.results[i] + to);
+      STORE_ELEMENT(3, kType, channels.results[i] + to, Encode(Activate(sum), kType))
     }
     [[unroll]] for (uint d = 0u; d < kPending; ++d) {
       sums.of[kPending - d][i] = sums.of[kPending - d - 1u][i];

@@ -16,14 +16,14 @@
 
 layout(constant_id = 8) const uint kStraddles = 0u;
 
-// On llvmpipe float32 goes by lines instead, each wherever it begins.
+// On llvmpipe it goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
 #define STEP 1u
 const bool kHasWholeTurns = false;
 #define MASKED_TAPS_CONSTANT 9
 #define BLOCKS_CONSTANT 10
 #include "depthwise_lines.glsl"
-const bool kByLines = kType == kFloat32;
+const bool kByLines = true;
 #else
 const bool kByLines = false;
 void ComputeAllLines(uint planes) {}

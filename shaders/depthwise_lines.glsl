@@ -1,4 +1,4 @@
-// What kernels for depthwise convolutions of images whose columns lie together do of float32, with
+// What kernels for depthwise convolutions of images whose columns lie together do on llvmpipe, with
 // windows of TAPS by TAPS that move by STEP, 1 or 2: neighbouring invocations take neighbouring columns
 // of the result, of which llvmpipe loads and stores all at once, wherever in memory they begin.
 //
@@ -94,9 +94,9 @@ Pixels LoadLine(Lines lines, uint line, const bool is_whole, const bool is_befor
   [[unroll]] for (uint block = 0u; block < kBlocks; ++block) {
     [[unroll]] for (uint x = 0u; x < TAPS; ++x) {
       const uint of_tap = at + (STEP * kSubgroupSize * block + kDilation * x);
-      uint pixel = LOAD_WORD(1, is_before ? uint(max(int(of_tap), 0)) : of_tap) & mask;
+      uint pixel = LOAD_RAW(1, kType, is_before ? uint(max(int(of_tap), 0)) : of_tap).x & mask;
       if (IsMasked(block, x)) pixel &= lines.masks[block][x];
-      pixels.of[block][x] = uintBitsToFloat(pixel);
+      pixels.of[block][x] = Decode(uvec2(pixel, 0u), kType);
     }
   }
   return pixels;
@@ -130,8 +130,8 @@ void AddLines(Lines lines, uint done, const uint count, const bool are_whole, co
           (are_whole || row < lines.rows)) {
         const uint e = UNIFORM(to + kSubgroupSize * block) + gl_SubgroupInvocationID;
         float sum = sums.of[block][kRowsOfLine - 1u];
-        if (kHasResidual != 0u) sum += uintBitsToFloat(LOAD_WORD(5, e));
-        STORE_WORD(3, e, floatBitsToUint(Activate(sum)));
+        if (kHasResidual != 0u) sum += LOAD(5, kType, e);
+        STORE_ELEMENT(3, kType, e, Encode(Activate(sum), kType))
       }
       if (of_step == STEP - 1u) {
         const uint last = kRowsOfLine - 1u;

@@ -1,6 +1,6 @@
 // Depthwise convolutions of images whose channels lie together, with windows of TAPS by TAPS that move
 // by STEP both ways and are not dilated. Slots and specialisation constants are those of
-// depthwise_conv2d.comp up to 7; 8 says whether there are enough channels of float32 for a subgroup, 9
+// depthwise_conv2d.comp up to 7; 8 says whether there are enough channels for a subgroup, 9
 // then whether all units have ROWS rows, and 10 how many groups of channels take turns.
 //
 // An invocation goes along ROWS rows of the result, column after column, for four neighbouring channels:
@@ -20,7 +20,7 @@ layout(constant_id = 8) const uint kManyChannels = 0u;
 const uint kPending = (TAPS - 1u) / STEP;
 const uint kLines = (ROWS - 1u) * STEP + TAPS;
 
-// On llvmpipe many channels of float32 go one by one instead.
+// On llvmpipe many channels go one by one instead.
 #if TENSOR_READS == READS_TEXELS
 #include "depthwise_channels.glsl"
 const bool kByChannels = kManyChannels != 0u;

@@ -15,13 +15,13 @@
 
 layout(constant_id = 8) const uint kLead = 0u;
 
-// On llvmpipe float32 goes by lines instead, each wherever it begins.
+// On llvmpipe it goes by lines instead, each wherever it begins.
 #if TENSOR_READS == READS_TEXELS
 const bool kHasWholeTurns = true;
 #define MASKED_TAPS_CONSTANT 9
 #define BLOCKS_CONSTANT 10
 #include "depthwise_lines.glsl"
-const bool kByLines = kType == kFloat32;
+const bool kByLines = true;
 #else
 const bool kByLines = false;
 void ComputeAllLines(uint planes) {}

@@ -1,4 +1,4 @@
-// Convolutions with few channels out of each group, of float32 images whose columns lie together, for llvmpipe:
+// Convolutions with few channels out of each group, of images whose columns lie together, for llvmpipe:
 // neighbouring invocations have neighbouring columns, whose pixels they load as they lie
 // (column_windows.glsl), once for all channels of the result in a group, OUTPUTS at most. Slots are those of
 // depthwise_conv2d.comp.
@@ -11,7 +11,8 @@
 // group, channel of the result, channels of 2, row of taps}; from 5 on the height, whose .w is the stride from row to
 // row of the image, and from 8 on the width (window.glsl). Specialisation constants: 1 channels of the result in a
 // group; 2 whether there is a bias, 3 whether there is a residual, 4 the activation (epilogue.glsl), 5 the stride
-// along a row, 1 or 2, 6 the steps, 0 where these are more than a kernel unrolls.
+// along a row, 1 or 2, 6 the steps, 0 where these are more than a kernel unrolls,
+// 7 data type.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "tensor.glsl"
@@ -22,6 +23,7 @@ layout(constant_id = 3) const uint kHasResidual = 0u;
 #define EPILOGUE_CONSTANT 4
 layout(constant_id = 5) const uint kColumnStep = 1u;
 layout(constant_id = 6) const uint kTapsOfRow = 0u;
+layout(constant_id = 7) const uint kType = 0u;
 
 const uint kHeight = 5u;
 const uint kWidth = 8u;
@@ -67,15 +69,15 @@ struct Steps {
         const uint taps_line_ = UNIFORM(filter_of_c_ + ky_ * steps_.filter_row);                          \
         FOR_EACH_TAP(kx_) {                                                                               \
           const uint column_ = UNIFORM(left_ + kx_ * steps_.column);                                      \
-          LOAD_COLUMNS(1, kFloat32, words_, vectors, is_before, UNIFORM(line_ + kx_ * steps_.image))                \
+          LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + kx_ * steps_.image))                \
           [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                           \
-            words_[v_] = IS_COLUMN_INSIDE(v_, column_, steps_.width, are_whole) ? words_[v_] : 0u;        \
+            bits_[v_] = IS_COLUMN_INSIDE(v_, column_, steps_.width, are_whole) ? bits_[v_] : 0u;          \
           }                                                                                               \
           [[unroll]] for (uint o_ = 0u; o_ < kOutputs; ++o_) {                                            \
             const uint from_ = taps_line_ + kx_ * steps_.filter_step + o_ * steps_.filter_output;         \
-            const float weight_ = uintBitsToFloat(LOAD_WORD(2, UNIFORM(from_)));                          \
+            const float weight_ = LOAD(2, kType, UNIFORM(from_));                          \
             [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                         \
-              sums_[o_][v_] = fma(uintBitsToFloat(words_[v_]), weight_, sums_[o_][v_]);                   \
+              sums_[o_][v_] = fma(Decode(uvec2(bits_[v_], 0u), kType), weight_, sums_[o_][v_]);                   \
             }                                                                                             \
           }                                                                                               \
         }                                                                                                 \
@@ -86,8 +88,8 @@ struct Steps {
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
         float sum_ = sums_[o_][v_] + biases_[o_];                                                         \
         if ((are_whole) || first_ + PlaceInStretch(v_) < length_) {                                       \
-          if (kHasResidual != 0u) sum_ += uintBitsToFloat(LOAD_WORD(5, to_ + PlaceInStretch(v_)));        \
-          STORE_WORD(3, to_ + PlaceInStretch(v_), floatBitsToUint(Activate(sum_)));                       \
+          if (kHasResidual != 0u) sum_ += LOAD(5, kType, to_ + PlaceInStretch(v_));                       \
+          STORE_ELEMENT(3, kType, to_ + PlaceInStretch(v_), Encode(Activate(sum_), kType))                \
         }                                                                                                 \
       }                                                                                                   \
     }                                                                                                     \
@@ -109,7 +111,7 @@ void ComputeLine(Steps steps_, uint line) {
   float biases_[OUTPUTS];
   [[unroll]] for (uint o = 0u; o < kOutputs; ++o) {
     biases_[o] = 0.0;
-    if (kHasBias != 0u) biases_[o] = uintBitsToFloat(LOAD_WORD(4, UNIFORM(group * kOutputs + o)));
+    if (kHasBias != 0u) biases_[o] = LOAD(4, kType, UNIFORM(group * kOutputs + o));
   }
   const uint length_ = UNIFORM(P(1));
   const uint result_ = UNIFORM(group_of_all * kOutputs * steps_.plane + row * length_);

@@ -10,7 +10,6 @@
 #include "base/checked_math.h"
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
-#include "service/passes/lower_widened.h"
 
 namespace webnnd::service {
 namespace {
@@ -28,7 +27,7 @@ struct DepthwiseBlock {
   uint32_t steps_max = 1;
   bool goes_down = false;
   bool is_flat = false;  // Quads of the result, whatever rows they are in.
-  // Whether it takes float32 by lines on llvmpipe (depthwise_lines.glsl), and then may be dilated.
+  // Whether it goes by lines on llvmpipe (depthwise_lines.glsl), and then may be dilated.
   bool has_lines = false;
   bool may_be_dilated = false;
 };
@@ -126,7 +125,7 @@ struct ByChannels {
   uint64_t units = 0;       // Of work, of an image, at most.
   uint64_t lane_turns = 0;  // Iterations for an image, by all lanes together at most.
 };
-// Of float32, for a device that is not wide; none where there are too few channels for a subgroup.
+// For a device that is not wide; none where there are too few channels for a subgroup.
 std::optional<ByChannels> FindByChannels(const Convolution& convolution) {
   constexpr uint32_t kLanesMax = 16;
   constexpr uint32_t kColumnsMax = 8;
@@ -198,7 +197,7 @@ std::optional<DepthwiseBlock> FindDepthwiseLines(const Convolution& convolution)
   return block;
 }
 
-// Where it `goes_by_lines`, it is of float32, for llvmpipe.
+// Where it `goes_by_lines`, it is for llvmpipe.
 DepthwiseBlock FindDepthwiseBlock(const Convolution& convolution, uint64_t results,
                                   bool goes_by_lines) {
   constexpr DepthwiseBlock kOther = {ShaderId::kDepthwiseConv2d};
@@ -258,21 +257,10 @@ bool IsDepthwise(const Convolution& convolution) {
 
 bool HasDepthwiseKernel(const Convolution& convolution, const Node& node,
                         const LoweringBuilder& builder) {
-  const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  const bool goes_by_lines =
-      input.data_type() == webidl::OperandDataType::kFloat32 && !builder.wide();
   const uint64_t results = builder.descriptor(node.results[0]).element_count();
   const Convolution laid = IsOneColumn(convolution) ? AsOneRow(convolution) : convolution;
-  return FindDepthwiseBlock(laid, results, goes_by_lines).shader != ShaderId::kDepthwiseConv2d;
-}
-
-bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
-                        const LoweringBuilder& builder) {
-  const uint64_t results = builder.descriptor(node.results[0]).element_count();
-  const DepthwiseBlock block = FindDepthwiseBlock(convolution, results, /*goes_by_lines=*/false);
-  const bool goes_by_fours =
-      block.shader != ShaderId::kDepthwiseConv2d && convolution.width.window == 3;
-  return !goes_by_fours && IsWorthWidening(node, kConvolutionElementsMin, builder);
+  return FindDepthwiseBlock(laid, results, /*goes_by_lines=*/!builder.wide()).shader !=
+         ShaderId::kDepthwiseConv2d;
 }
 
 Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringBuilder& builder) {
@@ -296,9 +284,8 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   const uint64_t loops = 1 + rows * (2 + columns);
   const uint32_t line = channels_last ? output.channel : output.column;
   const uint32_t fours = DivideRoundingUp<uint32_t>(line, 4);
-  const bool is_float = input.data_type() == webidl::OperandDataType::kFloat32;
   DepthwiseBlock block =
-      FindDepthwiseBlock(convolution, result.element_count(), is_float && !builder.wide());
+      FindDepthwiseBlock(convolution, result.element_count(), /*goes_by_lines=*/!builder.wide());
   if (builder.wide()) {
     // More invocations are worth more than what each of them spares.
     constexpr uint32_t kWideRowsMax = 8;
@@ -312,7 +299,7 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   const bool by_pixels = channels_last && block.steps_max > 1;
   // Where they are enough for a subgroup of llvmpipe's (depthwise_channels.glsl).
   constexpr uint32_t kLanesMax = 16;
-  const bool by_channels = by_pixels && line >= kLanesMax && is_float;
+  const bool by_channels = by_pixels && line >= kLanesMax;
   if (by_channels && !builder.wide()) {
     block.steps_max = ColumnsOfUnit(output, input.byte_length() + result.byte_length());
   }
@@ -361,7 +348,7 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
   }
   std::optional<ByChannels> any_by_channels;
   if (call.shader == ShaderId::kDepthwiseConv2d) {
-    if (channels_last && is_float && !builder.wide()) any_by_channels = FindByChannels(convolution);
+    if (channels_last && !builder.wide()) any_by_channels = FindByChannels(convolution);
     if (!any_by_channels && loops > kInvocationIterationsMax) {
       return NotSupportedError("the filter ({} by {} taps) is larger than a kernel loops over",
                                rows, columns);
@@ -399,7 +386,7 @@ Status AddDepthwiseCall(const Convolution& as_it_is, const Node& node, LoweringB
     call.cost_per_turn = 4;
     const uint64_t turns = output.batch * any_by_channels->lane_turns;
     call.cost = std::max(call.cost, call.cost_per_turn * turns);
-  } else if (block.has_lines && is_float) {
+  } else if (block.has_lines) {
     call.cost_per_turn = 4;
     // Of narrow rows, and of few, turns do less than that.
     const uint64_t planes = uint64_t{output.batch} * output.channel;

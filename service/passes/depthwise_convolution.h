@@ -14,9 +14,6 @@ bool IsDepthwise(const Convolution& convolution);
 // Whether one of them is made for its window.
 bool HasDepthwiseKernel(const Convolution& convolution, const Node& node,
                         const LoweringBuilder& builder);
-// Whether float16 takes less time as float32 (lower_widened.h).
-bool IsDepthwiseWidened(const Convolution& convolution, const Node& node,
-                        const LoweringBuilder& builder);
 Status AddDepthwiseCall(const Convolution& convolution, const Node& node, LoweringBuilder& builder);
 
 }  // namespace webnnd::service

@@ -11,7 +11,6 @@
 #include "service/passes/epilogue.h"
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_channels_first.h"
-#include "service/passes/lower_widened.h"
 #include "service/passes/narrow_convolution.h"
 #include "service/passes/shallow_convolution.h"
 #include "service/passes/transposed_convolution.h"
@@ -102,13 +101,6 @@ Status AddConvolutionCall(const Convolution& convolution, const Node& node,
   return {};
 }
 
-// Whether a product of single pixels stores a group's channels one by one: those of float16 fill no
-// words.
-bool ScattersPixels(const Convolution& convolution) {
-  return convolution.groups > 1 && convolution.layout == InputOperandLayout::kNhwc &&
-         convolution.height.window == 1 && convolution.width.window == 1;
-}
-
 // Of groups whose channels lie together, products and what comes behind them take single elements.
 bool AreGroupsWorthTransposes(const Convolution& convolution, const Node& node,
                               const LoweringBuilder& builder) {
@@ -151,20 +143,9 @@ Status LowerConv2d(const Node& node, LoweringBuilder& builder) {
   }
   if (IsNarrow(convolution, node, builder)) return AddNarrowCalls(convolution, node, builder);
   if (auto found = MakeWindowProduct(convolution, node, builder)) {
-    if (ScattersPixels(convolution) && IsWorthWidening(node, kConvolutionElementsMin, builder)) {
-      return LowerWidened(node, LowerConv2d, builder);
-    }
     return AddWindowProductCalls(convolution, std::move(found->product), builder);
   }
-  if (!IsDepthwise(convolution)) {
-    if (IsWorthWidening(node, kConvolutionElementsMin, builder)) {
-      return LowerWidened(node, LowerConv2d, builder);
-    }
-    return AddConvolutionCall(convolution, node, builder);
-  }
-  if (IsDepthwiseWidened(convolution, node, builder)) {
-    return LowerWidened(node, LowerConv2d, builder);
-  }
+  if (!IsDepthwise(convolution)) return AddConvolutionCall(convolution, node, builder);
   return AddDepthwiseCall(convolution, node, builder);
 }
 
@@ -175,9 +156,6 @@ Status LowerConvTranspose2d(const Node& node, LoweringBuilder& builder) {
   }
   if (auto columns = MakeColumnsProduct(convolution, node, builder)) {
     return AddColumnsCalls(convolution, std::move(*columns), node, builder);
-  }
-  if (IsWorthWidening(node, kConvolutionElementsMin, builder)) {
-    return LowerWidened(node, LowerConvTranspose2d, builder);
   }
   return AddConvolutionCall(convolution, node, builder);
 }

@@ -10,7 +10,6 @@
 #include "service/passes/kernel_parameters.h"
 #include "service/passes/lower_channels_first.h"
 #include "service/passes/lower_conv.h"
-#include "service/passes/lower_widened.h"
 
 namespace webnnd::service {
 namespace {
@@ -84,7 +83,7 @@ Steps FindSteps(const Convolution& convolution, const Image& strides) {
           .filter = convolution.filter_input};
 }
 
-// How it goes by words, of float32 in nchw; of step 0 where it does not.
+// How it goes along rows, in nchw; of step 0 where it does not.
 RowByWords FindWords(const Lines& lines) {
   const Steps steps = FindSteps(lines.convolution, lines.strides);
   return FindRowByWords(
@@ -112,7 +111,8 @@ void AddNarrowCall(const Convolution& as_it_is, const Node& node, LoweringBuilde
                          ResidualOf(node) != kNoValue,
                          ActivationConstant(activation),
                          row.step,
-                         steps.unrolled};
+                         steps.unrolled,
+                         static_cast<uint32_t>(input.data_type())};
   call.buffers = ConvolutionBuffers(node);
   call.parameters = {NarrowCast<uint32_t>(lines), width.output, steps.channels, steps.columns};
   AppendDivisor(height.output, call.parameters, steps.image);
@@ -133,6 +133,9 @@ void AddNarrowCall(const Convolution& as_it_is, const Node& node, LoweringBuilde
                        call.cost_per_turn * lines * row.lane_turns);
   builder.AddCall(std::move(call));
 }
+
+// Elements of images from which on transposes there and back pay.
+constexpr uint64_t kTransposedMin = 1 << 13;
 
 // Whether a product takes less time, of one group: it has no transposes around it, and its rows are
 // as long as it likes.
@@ -167,17 +170,13 @@ bool IsNarrow(const Convolution& convolution, const Node& node, const LoweringBu
     return false;
   }
   const OperandDescriptor& input = builder.descriptor(node.operands[0]);
-  if (input.data_type() == OperandDataType::kFloat16 &&
-      !IsWorthWidening(node, kConvolutionElementsMin, builder)) {
-    return false;
-  }
+  const uint64_t elements =
+      input.element_count() + builder.descriptor(node.results[0]).element_count();
+  if (convolution.layout == InputOperandLayout::kNhwc && elements < kTransposedMin) return false;
   return FindWords(LayInLines(convolution, input)).step != 0;
 }
 
 Status AddNarrowCalls(const Convolution& convolution, const Node& node, LoweringBuilder& builder) {
-  if (builder.descriptor(node.operands[0]).data_type() == OperandDataType::kFloat16) {
-    return LowerWidened(node, LowerConv2d, builder);
-  }
   if (convolution.layout == InputOperandLayout::kNhwc) {
     return LowerChannelsFirst(node, LowerConv2d, builder);
   }

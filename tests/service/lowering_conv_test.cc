@@ -297,7 +297,7 @@ TEST(LowerConv2d, NarrowKernel_TakesFewChannelsOnly) {
   EXPECT_NE(LastKernelOf(last, {1, 9, 34, 34}, {4, 9, 3, 3}, {1, 4, 32, 32}), product);
 }
 
-// Groups of single pixels, of float16, which are widened.
+// Groups of single pixels, of float16.
 TEST(LowerConv2d, PixelsOfGroups_MatchReference) {
   const Conv2dAttributes attributes{.groups = 3, .input_layout = InputOperandLayout::kNhwc};
   ExpectConvolves(attributes, kHalf, {1, 36, 17, 13}, {33, 12, 1, 1}, true, 80);

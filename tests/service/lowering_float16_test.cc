@@ -1,11 +1,10 @@
-// That float16 which are widened (service/passes/lower_widened.h) come to what float32 do, rounded
-// once, and which are.
+// That float16 come to what float32 do, rounded once, where kernels for llvmpipe take either by
+// lanes.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "service/passes/lower_widened.h"
 #include "tests/support/kernel_runner.h"
 
 namespace webnnd::service {
@@ -19,7 +18,6 @@ using webidl::Shape;
 constexpr auto kHalf = OperandDataType::kFloat16;
 constexpr auto kFloat = OperandDataType::kFloat32;
 
-// Twice as many elements as it takes; rows are too few for reductions to take them by words.
 const Shape kImage = {1, 2, 64, 1024};
 
 struct Case {
@@ -27,7 +25,7 @@ struct Case {
   OperatorAttributes attributes;
 };
 
-std::vector<Case> WidenedCases() {
+std::vector<Case> Cases() {
   const webidl::Pool2dAttributes pool = {
       .window_dimensions = {{3, 3}}, .padding = {{1, 1, 1, 1}}, .strides = {{2, 2}}};
   const webidl::ReduceAttributes last = {.axes = {{3}}};
@@ -57,9 +55,9 @@ std::vector<Case> WidenedCases() {
   };
 }
 
-TEST(LowerWidened, Results_AreThoseOfFloatsRounded) {
+TEST(Float16, Results_AreThoseOfFloatsRounded) {
   if (TestDevice()->wide()) GTEST_SKIP() << "forms of kernels for GPUs take float16 as it is";
-  for (const Case& c : WidenedCases()) {
+  for (const Case& c : Cases()) {
     SCOPED_TRACE(std::string(webidl::OperatorName(c.kind)));
     // Sums of logarithms want positive ones, and products none that are far from 1.
     const HostTensor halves = RandomTensor(kHalf, kImage, 3, 0.9, 1.1);
@@ -77,7 +75,7 @@ TEST(LowerWidened, Results_AreThoseOfFloatsRounded) {
 }
 
 // The same of NaN, infinities and zeros of either sign.
-TEST(LowerWidened, SpecialValues_StayWhatTheyAre) {
+TEST(Float16, SpecialValues_StayWhatTheyAre) {
   if (TestDevice()->wide()) GTEST_SKIP() << "forms of kernels for GPUs take float16 as it is";
   HostTensor halves = RandomTensor(kHalf, kImage, 4);
   auto* bits = reinterpret_cast<uint16_t*>(halves.bytes.data());
@@ -94,8 +92,8 @@ TEST(LowerWidened, SpecialValues_StayWhatTheyAre) {
   }
 }
 
-// Of depthwise convolutions, whose filter and bias are widened, too.
-TEST(LowerWidened, DepthwiseResults_AreThoseOfFloatsRounded) {
+// Of depthwise convolutions.
+TEST(Float16, DepthwiseResults_AreThoseOfFloatsRounded) {
   if (TestDevice()->wide()) GTEST_SKIP() << "forms of kernels for GPUs take float16 as it is";
   constexpr uint32_t kChannels = 32;
   for (const auto layout : {webidl::InputOperandLayout::kNchw, webidl::InputOperandLayout::kNhwc}) {
@@ -117,41 +115,6 @@ TEST(LowerWidened, DepthwiseResults_AreThoseOfFloatsRounded) {
       ASSERT_EQ(values[i], RoundTo(kHalf, expected[i])) << "at " << i;
     }
   }
-}
-
-// Which are, of 32 channels, channels last.
-TEST(LowerWidened, DepthwiseThatIsWorthIt_IsWidened) {
-  const auto is_widened = [](OperandDataType type, uint32_t size, uint32_t window, bool wide) {
-    Graph graph;
-    graph.device.wide = wide;
-    for (const Shape& shape :
-         {Shape{1, size, size, 32}, Shape{1, window, window, 32}, Shape{1, size, size, 32}}) {
-      auto descriptor = webidl::OperandDescriptor::Create(type, shape);
-      CHECK(descriptor.ok());
-      graph.values.push_back({Value::Kind::kInput, *descriptor, 0});
-    }
-    const uint32_t padding = window / 2;
-    Node node;
-    node.kind = OperatorKind::kConv2d;
-    node.attributes =
-        webidl::Conv2dAttributes{.padding = {{padding, padding, padding, padding}},
-                                 .groups = 32,
-                                 .input_layout = webidl::InputOperandLayout::kNhwc,
-                                 .filter_layout = webidl::Conv2dFilterOperandLayout::kIhwo};
-    node.operands = {0, 1, kNoValue};
-    node.results = {2};
-    LoweringBuilder builder(graph);
-    CHECK(GetLowering(OperatorKind::kConv2d)(node, builder).ok());
-    return builder.calls().size() > 1;
-  };
-  EXPECT_TRUE(is_widened(kHalf, 14, 5, /*wide=*/false));
-  EXPECT_FALSE(is_widened(kHalf, 7, 5, /*wide=*/false));
-  EXPECT_FALSE(is_widened(kHalf, 14, 3, /*wide=*/false));  // By fours.
-  EXPECT_FALSE(is_widened(kFloat, 14, 5, /*wide=*/false));
-  EXPECT_FALSE(is_widened(kHalf, 14, 5, /*wide=*/true));
-  // Of float32, a kernel could not bind it.
-  EXPECT_TRUE(is_widened(kHalf, 1000, 5, /*wide=*/false));
-  EXPECT_FALSE(is_widened(kHalf, 1025, 5, /*wide=*/false));
 }
 
 }  // namespace
