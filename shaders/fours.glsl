@@ -1,4 +1,4 @@
-// Four neighbouring elements at once: one load of 128 bits, or of 64 for float16.
+// Four neighbouring elements at once: one load of 128 bits, of 64 for float16, or of 32 for bytes.
 #ifndef WEBNND_SHADERS_FOURS_GLSL_
 #define WEBNND_SHADERS_FOURS_GLSL_
 

@@ -21,7 +21,7 @@ uint WholeVectorsOfRow() { return kWholeVectors * kLanesMax / kSubgroupSize; }
 #define IN_ROW(k, size, STATEMENT)             \
   if ((k) < WholeVectorsOfRow()) {             \
     STATEMENT;                                 \
-  } else if (PlaceInStretch(k) < (size)) {    \
+  } else if (PlaceInStretch(k) < (size)) {     \
     STATEMENT;                                 \
   }
 

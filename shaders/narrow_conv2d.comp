@@ -69,15 +69,15 @@ struct Steps {
         const uint taps_line_ = UNIFORM(filter_of_c_ + ky_ * steps_.filter_row);                          \
         FOR_EACH_TAP(kx_) {                                                                               \
           const uint column_ = UNIFORM(left_ + kx_ * steps_.column);                                      \
-          LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + kx_ * steps_.image))                \
+          LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + kx_ * steps_.image))          \
           [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                           \
             bits_[v_] = IS_COLUMN_INSIDE(v_, column_, steps_.width, are_whole) ? bits_[v_] : 0u;          \
           }                                                                                               \
           [[unroll]] for (uint o_ = 0u; o_ < kOutputs; ++o_) {                                            \
             const uint from_ = taps_line_ + kx_ * steps_.filter_step + o_ * steps_.filter_output;         \
-            const float weight_ = LOAD(2, kType, UNIFORM(from_));                          \
+            const float weight_ = LOAD(2, kType, UNIFORM(from_));                                         \
             [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                         \
-              sums_[o_][v_] = fma(Decode(uvec2(bits_[v_], 0u), kType), weight_, sums_[o_][v_]);                   \
+              sums_[o_][v_] = fma(Decode(uvec2(bits_[v_], 0u), kType), weight_, sums_[o_][v_]);           \
             }                                                                                             \
           }                                                                                               \
         }                                                                                                 \

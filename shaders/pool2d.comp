@@ -65,8 +65,8 @@ uvec2 ComputeElement(uint e) {
     uint from = place.y + y * P(2) + WindowStart(kWidth, column) * P(3);
     // Sums of one row are kept apart, so that rounding errors grow slower than the count.
     VALUE part = Identity();
-#define ADD_TAP(kx)                                            \
-  {                                                            \
+#define ADD_TAP(kx)                                                   \
+  {                                                                   \
     part = Combine(part, MapTap(LOAD(1, kType, from + (kx) * step))); \
   }
     if (kIsNarrow != 0u) {
@@ -213,10 +213,10 @@ VALUE MapTapOf(uint bits) { return MapTap(Decode(uvec2(bits, 0u), kType)); }
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                         \
       FOR_EACH_TAP(kx_) {                                                                                 \
         const uint column_ = UNIFORM(left_ + kx_ * dilation_);                                            \
-        LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + column_))                             \
+        LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + column_))                       \
         [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                             \
           const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                       \
-          const VALUE tap_ = is_inside_ ? MapTapOf(bits_[v_]) : identity_;                               \
+          const VALUE tap_ = is_inside_ ? MapTapOf(bits_[v_]) : identity_;                                \
           parts_[v_] = Combine(parts_[v_], tap_);                                                         \
         }                                                                                                 \
       }                                                                                                   \
@@ -265,10 +265,10 @@ const uint kTapsDownMax = 16u;  // As in service/passes/lower_pool.cc.
     [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) parts_[v_] = identity_;                           \
     FOR_EACH_TAP(kx_) {                                                                                   \
       const uint column_ = UNIFORM(left_ + kx_ * dilation_);                                              \
-      LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + kx_ * dilation_))                       \
+      LOAD_COLUMNS(1, kType, bits_, vectors, is_before, UNIFORM(line_ + kx_ * dilation_))                 \
       [[unroll]] for (uint v_ = 0u; v_ < (vectors); ++v_) {                                               \
         const bool is_inside_ = IS_COLUMN_INSIDE(v_, column_, width_, are_whole);                         \
-        const VALUE tap_ = is_inside_ ? MapTapOf(bits_[v_]) : identity_;                                 \
+        const VALUE tap_ = is_inside_ ? MapTapOf(bits_[v_]) : identity_;                                  \
         parts_[v_] = Combine(parts_[v_], tap_);                                                           \
       }                                                                                                   \
     }                                                                                                     \

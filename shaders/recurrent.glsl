@@ -10,7 +10,7 @@
 
 #include "math.glsl"
 #include "product_loads.glsl"
-#include "rows.glsl"
+#include "tensor.glsl"
 #include "subgroup.glsl"
 
 // MLRecurrentNetworkActivation of the draft.

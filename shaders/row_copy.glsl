@@ -23,17 +23,19 @@
 
 // CopyRow(to, from, length): elements of slot `from_slot` from `from` on become those of slot `to_slot` from `to` on.
 #define DECLARE_COPY_ROW(to_slot, from_slot, type)                                                                   \
-  uint WordAt(uint word, uint shift) {                                                                               \
+  uint WordAt(uint word, uint next, uint shift) {                                                                    \
     if (BitsLog2(type) == 5u) return LOAD_WORD(from_slot, word);                                                     \
-    return JoinWords(LOAD_WORD(from_slot, word), LOAD_WORD(from_slot, word + 1u), shift);                            \
+    return JoinWords(LOAD_WORD(from_slot, word), LOAD_WORD(from_slot, next), shift);                                 \
   }                                                                                                                  \
   uvec2 RawAt(uint e) { return LOAD_RAW(from_slot, type, e); }                                                       \
   void CopyRow(uint to, uint from, uint length) {                                                                    \
     const uint whole = from + ((0u - to) & ((32u >> BitsLog2(type)) - 1u));                                          \
     const uint shift = ShiftInWord(type, whole);                                                                     \
+    const uint ahead = shift != 0u ? 1u : 0u; /* Else no element is in the word behind. */                           \
     STORE_ROW(to_slot, type, to, length, WordOf(type, whole), COPIED_WORD, COPIED_RAW)                               \
   }
-#define COPIED_WORD(i, from_word, k) WordAt((from_word) + PlaceInStretch(k), shift)
+#define COPIED_WORD(i, from_word, k) \
+  WordAt((from_word) + PlaceInStretch(k), UNIFORM((from_word) + ahead) + PlaceInStretch(k), shift)
 #define COPIED_RAW(i) RawAt(from + (i))
 
 #endif  // WEBNND_SHADERS_ROW_COPY_GLSL_

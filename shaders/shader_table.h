@@ -21,7 +21,7 @@ inline constexpr uint32_t kSubgroupSizeConstant = 100;
 std::span<const uint32_t> Spirv(ShaderId id, Variant variant);
 // Bit i: the module uses binding i of set 0 (tensor.glsl).
 uint64_t Bindings(ShaderId id, Variant variant);
-// The row's name: "CopyWords".
+// The row's name: "CopyElements".
 std::string_view ShaderName(ShaderId id);
 
 }  // namespace webnnd::shaders

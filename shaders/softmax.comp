@@ -352,31 +352,31 @@ void ComputeRowByVectors(uint row) {
   float sums[kVectors];
   [[unroll]] for (uint k = 0u; k < kVectors; ++k) sums[k] = 0.0;
   // Powers of float32 wait in the result for what they are multiplied by; others would be rounded there.
-#define ADD_POWERS(from, vectors)                                                                 \
-  {                                                                                               \
-    float powers_[kVectors];                                                                      \
-    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
-      powers_[k_] = ExpOfNegative(LoadOfVector(from, k_) - greatest);                             \
-      sums[k_] += powers_[k_];                                                                    \
-    }                                                                                             \
-    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
+#define ADD_POWERS(from, vectors)                                                                      \
+  {                                                                                                    \
+    float powers_[kVectors];                                                                           \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                              \
+      powers_[k_] = ExpOfNegative(LoadOfVector(from, k_) - greatest);                                  \
+      sums[k_] += powers_[k_];                                                                         \
+    }                                                                                                  \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                              \
       if (kType == kFloat32) STORE_WORD(2, (from) + PlaceInStretch(k_), floatBitsToUint(powers_[k_])); \
-    }                                                                                             \
+    }                                                                                                  \
   }
   ROW_LOOP(base, size, ADD_POWERS)
 #undef ADD_POWERS
   [[unroll]] for (uint k = 1u; k < kVectors; ++k) sums[0] += sums[k];
   const float scale = 1.0 / FoldSum(sums[0]);
-#define STORE_SHARES_OF_VECTORS(from, vectors)                                                    \
-  {                                                                                               \
-    float shares_[kVectors];                                                                      \
-    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
+#define STORE_SHARES_OF_VECTORS(from, vectors)                                                       \
+  {                                                                                                  \
+    float shares_[kVectors];                                                                         \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                            \
       shares_[k_] = kType == kFloat32 ? uintBitsToFloat(RELOAD_WORD(2, (from) + PlaceInStretch(k_))) \
-                                      : ExpOfNegative(LoadOfVector(from, k_) - greatest);         \
-    }                                                                                             \
-    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                         \
-      STORE_ELEMENT(2, kType, (from) + PlaceInStretch(k_), Encode(shares_[k_] * scale, kType))    \
-    }                                                                                             \
+                                      : ExpOfNegative(LoadOfVector(from, k_) - greatest);            \
+    }                                                                                                \
+    [[unroll]] for (uint k_ = 0u; k_ < (vectors); ++k_) {                                            \
+      STORE_ELEMENT(2, kType, (from) + PlaceInStretch(k_), Encode(shares_[k_] * scale, kType))       \
+    }                                                                                                \
   }
   ROW_LOOP(base, size, STORE_SHARES_OF_VECTORS)
 #undef STORE_SHARES_OF_VECTORS

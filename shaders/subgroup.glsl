@@ -33,12 +33,10 @@ bool IsWorkgroupOneSubgroup() { return kSubgroupSize != 0u && gl_WorkGroupSize.x
 // b are what PLACES(unit) gives. Finding it takes as long as copying a unit: each invocation finds one of the
 // next units', and they pass them on.
 #define PLACED_UNITS_LOOP(count, PLACES, BODY)                                                              \
-  PLACED_UNITS_BETWEEN(StartOfWorkgroup(gl_WorkGroupID.x, count),                                           \
-                       StartOfWorkgroup(gl_WorkGroupID.x + 1u, count), PLACES, BODY)
-#define PLACED_UNITS_BETWEEN(begin, end, PLACES, BODY)                                                      \
   {                                                                                                         \
-    const uint end_ = (end);                                                                                \
-    for (uint first_ = (begin); first_ < end_; first_ += kSubgroupSize) {                                   \
+    const uint end_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, count);                                       \
+    uint first_ = StartOfWorkgroup(gl_WorkGroupID.x, count);                                                \
+    for (; first_ < end_; first_ += kSubgroupSize) {                                                        \
       uvec2 places_ = PLACES(min(first_ + gl_SubgroupInvocationID, end_ - 1u));                             \
       for (uint left_ = min(end_ - first_, kSubgroupSize); left_ > 0u; --left_) {                           \
         const uint a_ = UNIFORM(places_.x);                                                                 \

@@ -1,7 +1,7 @@
 // How every shader reads and writes tensors: nothing else in this folder declares a buffer.
 //
 // Conventions of every kernel here:
-//  - set 0, binding 0 holds the parameters; "slots" 1 to 16 are the tensors, as 32-bit words.
+//  - set 0, binding 0 holds the parameters; "slots" 1 to 16 are the tensors, as words, pairs, halves and bytes.
 //  - Specialisation constant 0 is the local size; 1 and up belong to the family.
 //  - All parameters zero means no work and no access to any tensor (pipelines are warmed so).
 //  - Any number of workgroups gives the same result: kernels loop with the grid's stride.
@@ -40,9 +40,9 @@ layout(set = 0, binding = 0, std140) uniform Parameters { uvec4 words[64]; } par
 
 // The loop over `count` units of work that all invocations of the grid share. Each workgroup takes
 // one stretch of them, and its invocations neighbours, so that caches see streams.
-#define GRID_STRIDE_LOOP(i, count)                                                          \
+#define GRID_STRIDE_LOOP(i, count)                                                         \
   for (uint i##Stretch = StretchOfWorkgroup(count),                                        \
-            i##End = min((gl_WorkGroupID.x + 1u) * i##Stretch, count),                    \
+            i##End = min((gl_WorkGroupID.x + 1u) * i##Stretch, count),                     \
             i = gl_WorkGroupID.x * i##Stretch + gl_LocalInvocationID.x;                    \
        i < i##End; i += gl_WorkGroupSize.x)
 uint StretchOfWorkgroup(uint count) {
@@ -108,7 +108,7 @@ const uint kInvocationsOfGpus = 128u;
 #endif
 
 // Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words, LOAD_PAIR words
-// 2 * i and on, and LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the
+// 2 * i and on, LOAD_HALF and LOAD_BYTE parts of them, and LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the
 // high word in .y.
 #define READ_SLOT(slot)                                                                         \
   layout(set = 0, binding = slot, std430) readonly buffer Slot##slot { uint words[]; }          \
@@ -159,16 +159,16 @@ const uint kInvocationsOfGpus = 128u;
 
 // Declares slot `slot` as a result. It may share memory with a read-only slot where the kernel
 // reads nothing that another invocation writes.
-#define WRITE_SLOT(slot)                                                               \
-  layout(set = 0, binding = slot, std430) buffer Slot##slot { uint words[]; }          \
-  slot_##slot;                                                                         \
-  layout(set = 0, binding = slot, std430) buffer SlotPairs##slot { uint64_t pairs[]; } \
-  slot_pairs_##slot;                                                                   \
-  layout(set = 0, binding = slot, std430) buffer SlotQuads##slot { uvec4 quads[]; }    \
-  slot_quads_##slot;                                                                   \
+#define WRITE_SLOT(slot)                                                                 \
+  layout(set = 0, binding = slot, std430) buffer Slot##slot { uint words[]; }            \
+  slot_##slot;                                                                           \
+  layout(set = 0, binding = slot, std430) buffer SlotPairs##slot { uint64_t pairs[]; }   \
+  slot_pairs_##slot;                                                                     \
+  layout(set = 0, binding = slot, std430) buffer SlotQuads##slot { uvec4 quads[]; }      \
+  slot_quads_##slot;                                                                     \
   layout(set = 0, binding = slot, std430) buffer SlotHalves##slot { uint16_t halves[]; } \
-  slot_halves_##slot;                                                                  \
-  layout(set = 0, binding = slot, std430) buffer SlotBytes##slot { uint8_t bytes[]; }  \
+  slot_halves_##slot;                                                                    \
+  layout(set = 0, binding = slot, std430) buffer SlotBytes##slot { uint8_t bytes[]; }    \
   slot_bytes_##slot;
 #define STORE_WORD(slot, index, value) slot_##slot.words[index] = (value)
 // Writes words 2 * i and 2 * i + 1.
@@ -185,9 +185,9 @@ const uint kInvocationsOfGpus = 128u;
     }                                                                        \
   }
 // Declares slot `slot` as memory in which workgroups leave something for each other.
-#define EXCHANGE_SLOT(slot)                                                              \
-  layout(set = 0, binding = slot, std430) coherent buffer Slot##slot { uint words[]; }   \
-  slot_##slot;                                                                           \
+#define EXCHANGE_SLOT(slot)                                                                  \
+  layout(set = 0, binding = slot, std430) coherent buffer Slot##slot { uint words[]; }       \
+  slot_##slot;                                                                               \
   layout(set = 0, binding = slot, std430) coherent buffer SlotQuads##slot { uvec4 quads[]; } \
   slot_quads_##slot;
 // Reads back a word of a result, or a quad.

@@ -11,7 +11,7 @@ namespace webnnd {
 
 // In place of a loop over the lanes (LaneLoops), whole vectors are stored where all lanes are
 // active, their elements follow each other, and the buffer has room for all of them. With AVX-512
-// that holds where some are active, too, by a masked store, and elements that lie apart are one
+// that holds where some are active, too, by a masked store, and words that lie apart are one
 // instruction. Loads wait for earlier masked stores whose places look like theirs: whether all
 // lanes are active is asked even where it is known that elements follow each other. Else a function
 // of the module stores for each lane what the loop would: quads whole where the buffer has room for

@@ -58,11 +58,10 @@ bool TakesSlices(const QuadUnits& units, uint64_t slices, bool wide) {
   return !wide && words >= kWordsMin && words <= kWordsMax;
 }
 
-// Iterations for those, by all lanes together at most.
+// Iterations for those, by all lanes together at most, which quads have for less than their bytes.
 uint64_t SliceLaneTurns(const QuadUnits& units, uint64_t slices, uint32_t coordinates) {
-  const uint64_t words = units.quads
-                             ? 4 * uint64_t{units.slice}
-                             : DivideRoundingUp<uint64_t>(units.slice, PerQuad(units.type) / 4);
+  if (units.quads) return 0;
+  const uint64_t words = DivideRoundingUp<uint64_t>(units.slice, PerQuad(units.type) / 4);
   return RowCopyLaneTurns(slices, words, coordinates);
 }
 

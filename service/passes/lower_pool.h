@@ -10,7 +10,6 @@ namespace webnnd::service {
 // through maxPool2d.
 Status LowerPool2d(const Node& node, LoweringBuilder& builder);
 
-
 }  // namespace webnnd::service
 
 #endif  // WEBNND_SERVICE_PASSES_LOWER_POOL_H_

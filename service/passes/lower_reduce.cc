@@ -4,13 +4,10 @@
 #include <optional>
 #include <span>
 
-#include "base/check.h"
 #include "base/checked_math.h"
-#include "base/limits.h"
 #include "service/passes/axis_view.h"
 #include "service/passes/column_parts.h"
 #include "service/passes/kernel_parameters.h"
-#include "service/passes/lower_elementwise.h"
 #include "service/passes/row_calls.h"
 
 namespace webnnd::service {

@@ -91,11 +91,13 @@ void AddOne(const PieceCopy& copy, const Piece& piece, LoweringBuilder& builder)
   }
 }
 
-// Whether rows are long and many enough to be copied wherever they begin (shaders/copy_runs.comp).
+// Whether rows are long enough, and enough in all for a kernel of their own, to be copied wherever
+// they begin (shaders/copy_runs.comp).
 bool HasLongRows(const PieceCopy& copy, const Piece& piece, uint32_t bits) {
-  constexpr uint64_t kRowBitsMin = 64 * 8;
-  constexpr uint32_t kRowsMin = 16;
-  return bits >= 8 && uint64_t{piece.row_length} * bits >= kRowBitsMin && copy.rows >= kRowsMin;
+  constexpr uint64_t kRowBytesMin = 64;
+  constexpr uint64_t kBytesMin = 32 << 10;
+  const uint64_t row_bytes = uint64_t{piece.row_length} * bits / 8;
+  return bits >= 8 && row_bytes >= kRowBytesMin && copy.rows * row_bytes >= kBytesMin;
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ ShaderId ShaderOfClass(ShaderId float_shader, OperandDataType type) {
                                static_cast<uint16_t>(ComputeClassOf(type)));
 }
 
-bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide,
-               uint64_t alone_max) {
+bool SharesRow(uint64_t length, uint64_t rows, uint64_t stride, bool wide, uint64_t alone_max) {
   constexpr uint64_t kLengthMin = 32;
-  return length >= kLengthMin && (stride == 1 || rows < InterleavedRowsMin(length, wide, alone_max));
+  return length >= kLengthMin &&
+         (stride == 1 || rows < InterleavedRowsMin(length, wide, alone_max));
 }
 
 void SetRows(LoweredCall& call, uint64_t rows, bool shares_row) {
@@ -91,32 +91,31 @@ std::vector<uint32_t> RowTiles::Parameters(const AxisView& view) const {
   return parameters;
 }
 
-      bool TakesRowTiles(const AxisView& view, bool wide) {
-        constexpr uint32_t kAxisMin = 32;
-        constexpr uint32_t kRowsMax = 1 << 18;
-        return wide && view.inner > 1 && view.inner % 4 == 0 && view.axis >= kAxisMin &&
-               view.rows < kRowsMax;
-      }
+bool TakesRowTiles(const AxisView& view, bool wide) {
+  constexpr uint32_t kAxisMin = 32;
+  constexpr uint32_t kRowsMax = 1 << 18;
+  return wide && view.inner > 1 && view.inner % 4 == 0 && view.axis >= kAxisMin &&
+         view.rows < kRowsMax;
+}
 
-      LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view,
-                               bool shares_row) {
-        LoweredCall call;
-        call.shader = shader;
-        call.buffers = {{node.operands[0], false}, {node.results[0], true}};
-        call.parameters = {view.rows, view.axis, 0, 0};
-        AppendDivisor(view.inner, call.parameters);
-        SetRows(call, view.rows, shares_row);
-        call.cost = uint64_t{view.rows} * view.axis * 8;
-        return call;
-      }
+LoweredCall MakeRowsCall(ShaderId shader, const Node& node, const AxisView& view, bool shares_row) {
+  LoweredCall call;
+  call.shader = shader;
+  call.buffers = {{node.operands[0], false}, {node.results[0], true}};
+  call.parameters = {view.rows, view.axis, 0, 0};
+  AppendDivisor(view.inner, call.parameters);
+  SetRows(call, view.rows, shares_row);
+  call.cost = uint64_t{view.rows} * view.axis * 8;
+  return call;
+}
 
-      Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes, bool narrow) {
-        uint64_t at_once = uint64_t{kLongLoopUnroll} * (shares_row ? LocalSizeMin(narrow) : 1);
-        if (passes * DivideRoundingUp<uint64_t>(view.axis, at_once) > kInvocationIterationsMax) {
-          return NotSupportedError("the axis ({}) is longer than a kernel loops over", view.axis);
-        }
-        return {};
-      }
+Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes, bool narrow) {
+  uint64_t at_once = uint64_t{kLongLoopUnroll} * (shares_row ? LocalSizeMin(narrow) : 1);
+  if (passes * DivideRoundingUp<uint64_t>(view.axis, at_once) > kInvocationIterationsMax) {
+    return NotSupportedError("the axis ({}) is longer than a kernel loops over", view.axis);
+  }
+  return {};
+}
 
 uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder) {
   constexpr uint32_t kVectorsOfAnySize = 4;

@@ -88,10 +88,10 @@ LoweredCall MakeRowsCall(shaders::ShaderId shader, const Node& node, const AxisV
 // for longer than kInvocationIterationsMax.
 Status CheckLoops(const AxisView& view, bool shares_row, uint32_t passes, bool narrow);
 
-// Rows that go by words one by one (STORE_ROWS_BY_WORDS of shaders/by_words.glsl) have so many at
-// least: shorter ones leave lanes of a vector idle.
+// Rows that go by words one by one (STORE_ROWS_BY_WORDS of shaders/by_words.glsl), or by elements,
+// have so many at least: shorter ones leave lanes of a vector idle.
 inline constexpr uint32_t kWordsOfRowMin = 16;
-// Of how many vectors a turn is best, where rows have so many words.
+// Of how many vectors a turn is best, where rows have so many words, or elements.
 uint32_t VectorsOfTurn(uint32_t words, const LoweringBuilder& builder);
 // Iterations for a row of so many elements, by all lanes together: some per cent more at most.
 uint64_t LaneTurnsOfRow(uint32_t length, size_t dimensions);

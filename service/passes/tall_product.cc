@@ -11,7 +11,6 @@
 #include "service/graph/row_tiles.h"
 #include "service/passes/block_gemv.h"
 #include "service/passes/kernel_parameters.h"
-#include "service/passes/lower_elementwise.h"
 #include "service/plan/plan.h"
 
 namespace webnnd::service {

@@ -51,9 +51,10 @@ uint64_t TapsMax(const Axis& axis, bool transposed);
 // Iterations over `count` things by a plain loop where they are few, else by LONG_LOOP.
 uint64_t LoopsOver(uint64_t count);
 
-// How kernels that slide windows over rows by words do so (shaders/column_windows.glsl).
+// How kernels that slide windows over rows, with a column for each lane, do so
+// (shaders/column_windows.glsl).
 struct RowByWords {
-  uint32_t step = 0;           // Of windows, 1 or 2; 0: they do not, by words.
+  uint32_t step = 0;           // Of windows, 1 or 2; 0: they do not.
   uint32_t taps_unrolled = 0;  // All of a row, or 0.
   uint64_t lane_turns = 0;     // Iterations for a row of the result, by all lanes together at most.
 };

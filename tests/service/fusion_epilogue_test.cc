@@ -138,7 +138,7 @@ TEST_F(Fusion, WhatFollowsAProduct_IsPartOfIt) {
   }
 }
 
-// Of results that are cast, bias and residual are cast before; and pixels are packed.
+// And pixels are packed.
 TEST_F(Fusion, WhatFollowsAProductOfOddHalves_IsPartOfIt) {
   ExpectKernels(2, [](Net& net) {
     Operand y = Must(net.builder.Conv2d(net.In(kHalf, {1, 96, 15, 15}),

@@ -409,7 +409,7 @@ TEST(LowerGemm, TallTiles_MatchReference) {
   expect(kFloat, {256, 128, 132, {.alpha = 0.5, .beta = -2}, Shape{256, 132}});
 }
 
-// Rows of halves that begin within words: results are cast once all of them are there.
+// Rows of halves that begin within words.
 TEST(LowerGemm, TallTilesOfOddHalves_MatchReference) {
   const webidl::GemmAttributes attributes{.alpha = 0.5, .beta = -2};
   ExpectGemm(kHalf, {259, 127, 131, attributes, Shape{131}});

@@ -301,11 +301,12 @@ TEST(Split, IntoMany_GivesAllParts) {
 
 // Rows that are copied by themselves, those that are not, and both.
 TEST(Split, LongRows_AreWhereverTheyBegin) {
+  constexpr uint32_t kRows = 520;
   for (OperandDataType type : kByteTypes) {
     for (const std::vector<uint32_t>& sizes :
          {std::vector<uint32_t>{65, 1, 130, 67}, {64, 16, 33}, {5, 3, 201}}) {
       const uint32_t length = std::accumulate(sizes.begin(), sizes.end(), 0u);
-      const HostTensor operand = Pattern(type, {17, length});
+      const HostTensor operand = Pattern(type, {kRows, length});
       webidl::SplitAttributes attributes;
       attributes.axis = 1;
       attributes.splits = sizes;
@@ -323,12 +324,13 @@ TEST(Split, LongRows_AreWhereverTheyBegin) {
 }
 
 TEST(Concat, LongRows_AreWhereverTheyBegin) {
+  constexpr uint32_t kRows = 520;
   for (OperandDataType type : kByteTypes) {
     for (const std::vector<uint32_t>& sizes :
          {std::vector<uint32_t>{65, 1, 130, 67}, {64, 16, 33}, {5, 3, 201}}) {
       std::vector<std::optional<HostTensor>> operands;
       for (uint32_t size : sizes) {
-        operands.emplace_back(Pattern(type, {17, size}, static_cast<int>(size)));
+        operands.emplace_back(Pattern(type, {kRows, size}, static_cast<int>(size)));
       }
       const HostTensor result =
           RunOne(OperatorKind::kConcat, operands, webidl::ConcatAttributes{1});
@@ -337,7 +339,7 @@ TEST(Concat, LongRows_AreWhereverTheyBegin) {
       uint32_t start = 0;
       for (size_t part = 0; part < sizes.size(); ++part) {
         const Values from = operands[part]->Values();
-        for (uint32_t i = 0; i < 17 * sizes[part]; ++i) {
+        for (uint32_t i = 0; i < kRows * sizes[part]; ++i) {
           ASSERT_EQ(values[i / sizes[part] * length + start + i % sizes[part]], from[i])
               << result.descriptor.ToString() << " part " << part << " element " << i;
         }
