@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -187,7 +188,7 @@ entry:
   %places = add <8 x i32> STEPS, %first
   %root = shl <8 x i32> %places, BYTES_LOG2
 )";
-  const uint32_t shift = sketch.bits == 64 ? 3 : 2;
+  const auto shift = static_cast<uint32_t>(std::countr_zero(sketch.bits / 8));
   std::string after;
   for (size_t i = 0; i < sketch.constants.size(); ++i) {
     const std::string number = std::to_string(i);
@@ -249,9 +250,12 @@ class GuardedRoom {
 
 constexpr uint32_t kRoom = 256;  // Elements, which a page has room for.
 
+// They begin with a word, as buffers do.
 template <class Element>
 Element* Fill(const GuardedRoom& room, uint32_t size, bool at_end) {
-  auto* elements = static_cast<Element*>(at_end ? room.Last(size * sizeof(Element)) : room.First());
+  constexpr size_t kWordBytes = 4;
+  const size_t bytes = (size * sizeof(Element) + kWordBytes - 1) / kWordBytes * kWordBytes;
+  auto* elements = static_cast<Element*>(at_end ? room.Last(bytes) : room.First());
   for (uint32_t i = 0; i < size; ++i) {
     elements[i] = static_cast<Element>(0x9e3779b97f4a7c15u * (i + 1));
   }
@@ -412,6 +416,16 @@ TEST_F(LaneLoads, Words_AreLoadedAtOnce) { ExpectCombinedAndRight<uint32_t>({}, 
 
 TEST_F(LaneLoads, Pairs_AreLoadedAtOnce) {
   ExpectCombinedAndRight<uint64_t>({.bits = 64}, Places::kOwn);
+}
+
+// Gathered as the words that they are in.
+TEST_F(LaneLoads, HalvesAndBytes_AreLoadedAtOnce) {
+  ExpectCombinedAndRight<uint16_t>({.bits = 16}, Places::kOwn);
+  ExpectCombinedAndRight<uint8_t>({.bits = 8}, Places::kOwn);
+  ExpectCombinedAndRight<uint16_t>({.bits = 16, .offsets = kNeighbours}, Places::kNeighbours);
+  ExpectCombinedAndRight<uint8_t>({.bits = 8, .offsets = kNeighbours}, Places::kNeighbours);
+  ExpectCombinedAndRight<uint16_t>({.bits = 16, .offsets = kEverySecond}, Places::kEverySecond);
+  ExpectCombinedAndRight<uint16_t>({.bits = 16, .offsets = kUniform}, Places::kUniform);
 }
 
 TEST_F(LaneLoads, Neighbours_AreNotLookedAt) {

@@ -2,6 +2,7 @@
 #ifndef WEBNND_TESTS_BASE_LANE_LOOP_TEXT_H_
 #define WEBNND_TESTS_BASE_LANE_LOOP_TEXT_H_
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -114,7 +115,7 @@ exit:
 AFTER
 }
 )";
-  const uint32_t shift = sketch.bits == 64 ? 3 : 2;
+  const auto shift = static_cast<uint32_t>(std::countr_zero(sketch.bits / 8));
   text = Splice(text, "OFFSETS", sketch.offsets);
   text = Splice(text, "BEFORE", before);
   text = Splice(text, "AFTER", sketch.after);

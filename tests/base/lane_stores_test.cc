@@ -139,8 +139,9 @@ void ExpectMeaningInAllWays(void* function, uint32_t lanes, uint32_t count, uint
 }
 
 // What some of the lanes store beside each other is one store, too.
-bool StoresMasked() {
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+bool StoresMasked(uint32_t bits) {
+  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
+         (bits >= 32 || __builtin_cpu_supports("avx512bw") != 0);
 }
 
 bool IsCombined(const std::string& code) { return code.find("following:") != std::string::npos; }
@@ -163,10 +164,10 @@ class LaneStores : public testing::Test {
       // Nothing is left of the loop.
       EXPECT_EQ(code.find("latch"), std::string::npos) << code;
       const bool is_masked = code.find("llvm.masked.store") != std::string::npos;
-      EXPECT_EQ(is_masked, StoresMasked() && lanes >= 8) << code;
+      EXPECT_EQ(is_masked, StoresMasked(sketch.bits) && lanes >= 8) << code;
       // Lines of a cache, where they are known to be neighbours.
       ExpectStreamed(code, marks == kStreamedMark && sketch.offsets == kNeighbours &&
-                               StoresMasked() && lanes == 16);
+                               StoresMasked(sketch.bits) && lanes == 16);
       llvm_.Run(text, kPasses, [&](void* function) {
         ExpectMeaningInAllWays<Element>(function, lanes, sketch.count, service::FirstSeed(),
                                         sketch.offsets == kNeighbours);
@@ -195,6 +196,13 @@ TEST_F(LaneStores, Words_AreStoredAtOnce) { ExpectCombinedAndRight<uint32_t>({})
 
 TEST_F(LaneStores, Pairs_AreStoredAtOnce) { ExpectCombinedAndRight<uint64_t>({.bits = 64}); }
 
+TEST_F(LaneStores, HalvesAndBytes_AreStoredAtOnce) {
+  ExpectCombinedAndRight<uint16_t>({.bits = 16});
+  ExpectCombinedAndRight<uint8_t>({.bits = 8});
+  ExpectCombinedAndRight<uint16_t>({.bits = 16, .offsets = kNeighbours});
+  ExpectCombinedAndRight<uint8_t>({.bits = 8, .offsets = kNeighbours});
+}
+
 TEST_F(LaneStores, Quads_AreStoredAtOnce) { ExpectCombinedAndRight<uint32_t>({.count = 4}); }
 
 TEST_F(LaneStores, QuadsOfFloats_AreStoredAtOnce) {
@@ -214,7 +222,7 @@ TEST_F(LaneStores, KnownNeighbours_AreNotLookedAt) {
     const std::string code = llvm_.Optimize(StoreLoop({.offsets = offsets}), kPasses);
     // What stores lane by lane does, behind.
     const std::string body = code.substr(0, code.find("\n}\n"));
-    EXPECT_EQ(body.find("icmp eq <8 x i32>") != std::string::npos, looks || !StoresMasked())
+    EXPECT_EQ(body.find("icmp eq <8 x i32>") != std::string::npos, looks || !StoresMasked(32))
         << code;
     EXPECT_NE(body.find("store <8 x i32>"), std::string::npos) << code;
   }
