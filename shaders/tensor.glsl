@@ -108,8 +108,8 @@ const uint kInvocationsOfGpus = 128u;
 #endif
 
 // Declares slot `slot` (a literal) as a read-only operand. LOAD_WORD reads its words, LOAD_PAIR words
-// 2 * i and on, LOAD_HALF and LOAD_BYTE parts of them, and LOAD_RAW(slot, type, i) the bits of element i: in .x, for 64-bit types with the
-// high word in .y.
+// 2 * i and on, LOAD_HALF and LOAD_BYTE parts of them, and LOAD_RAW(slot, type, i) the bits of element
+// i: in .x, for 64-bit types with the high word in .y.
 #define READ_SLOT(slot)                                                                         \
   layout(set = 0, binding = slot, std430) readonly buffer Slot##slot { uint words[]; }          \
   slot_##slot;                                                                                  \
