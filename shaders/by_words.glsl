@@ -100,6 +100,15 @@ const uint kTurnsTogether = 32u / kWordsAtOnce;
 // For modules of strided.glsl whose dimensions follow from uvec4 1 on: elements of a row. Not 0 where all parameters are.
 uint LengthOfRow(uint rank) { return max(P4(2u * max(rank, 1u) - 1u).x, 1u); }
 
+// From a turn that begins at `in_row` of row `row` to the next one, which may be another row's.
+#define NEXT_TURN_OF_ROWS(row, in_row, of_turn, length)                                                   \
+  {                                                                                                       \
+    in_row += of_turn;                                                                                    \
+    const bool is_next_ = in_row >= (length);                                                             \
+    row += is_next_ ? 1u : 0u;                                                                            \
+    in_row = is_next_ ? 0u : in_row;                                                                      \
+  }
+
 // As STORE_BY_WORDS, but turns, of so many vectors, begin anew in each row of `length` elements, which is any number
 // of them: those of its words that are whole. Words that rows share, and a last one that is not whole, are put together of what
 // COMPUTE_AT(e) gives for their elements.
@@ -135,10 +144,7 @@ uint LengthOfRow(uint rank) { return max(P4(2u * max(rank, 1u) - 1u).x, 1u); }
         }                                                                                                 \
         if (in_row_ + PlaceInStretch(k_) < words_) STORE_WORD(slot, word_, bits_.x);                      \
       }                                                                                                   \
-      in_row_ += words_of_turn_;                                                                          \
-      const bool is_next_ = in_row_ >= words_max_;                                                        \
-      row_ += is_next_ ? 1u : 0u;                                                                         \
-      in_row_ = is_next_ ? 0u : in_row_;                                                                  \
+      NEXT_TURN_OF_ROWS(row_, in_row_, words_of_turn_, words_max_)                                        \
     }                                                                                                     \
     if (per_word_ > 1u) {                                                                                 \
       const uint last_ = StartOfWorkgroup(gl_WorkGroupID.x + 1u, rows_);                                  \
@@ -178,10 +184,7 @@ uint LengthOfRow(uint rank) { return max(P4(2u * max(rank, 1u) - 1u).x, 1u); }
         const uvec2 raw_ = COMPUTE(turn_, place_);                                                        \
         if (in_row_ + place_ < length_) STORE_ELEMENT(slot, type, first_ + place_, raw_)                  \
       }                                                                                                   \
-      in_row_ += of_turn_;                                                                                \
-      const bool is_next_ = in_row_ >= length_;                                                           \
-      row_ += is_next_ ? 1u : 0u;                                                                         \
-      in_row_ = is_next_ ? 0u : in_row_;                                                                  \
+      NEXT_TURN_OF_ROWS(row_, in_row_, of_turn_, length_)                                                 \
     }                                                                                                     \
   }
 
