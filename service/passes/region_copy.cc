@@ -386,6 +386,79 @@ void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, uint32_t 
   call.cost = std::max(call.cost, lane_turns);
 }
 
+// What shaders/interleave.comp takes: streams of elements that follow each other on one side, and
+// take turns on the other.
+struct Streams {
+  size_t along = 0;    // The dimension of a stream's elements.
+  size_t across = 0;   // That of streams.
+  bool apart = false;  // Where they lie apart: in the result, or in the source.
+};
+
+std::optional<Streams> FindStreams(const RegionCopy& copy, uint32_t bits,
+                                   const LoweringBuilder& builder) {
+  constexpr uint32_t kStreamsMin = 2;
+  constexpr uint32_t kStreamsMax = 4;  // As in shaders/interleave.comp.
+  const uint32_t vector = bits == 64 ? 8 : 16;
+  const std::vector<StridedDimension>& dimensions = copy.dimensions;
+  if (builder.wide() || bits < 8 || copy.run_stride != 0 || dimensions.size() < 2) {
+    return std::nullopt;
+  }
+  const size_t last = dimensions.size() - 1;
+  auto are_few = [&](size_t d) {
+    return dimensions[d].size >= kStreamsMin && dimensions[d].size <= kStreamsMax;
+  };
+  for (size_t d = 0; d < last; ++d) {
+    if (dimensions[d].strides[0] != 1) continue;
+    if (d + 1 == last && are_few(last) && dimensions[d].size >= vector) {
+      return Streams{.along = d, .across = last, .apart = false};
+    }
+    if (are_few(d) && dimensions[last].strides[0] == dimensions[d].size &&
+        dimensions[last].size >= vector) {
+      return Streams{.along = last, .across = d, .apart = true};
+    }
+  }
+  return std::nullopt;
+}
+
+void FillInterleaveCall(const RegionCopy& copy, const Streams& streams, uint32_t bits,
+                        LoweredCall& call) {
+  constexpr uint32_t kPartMax = 512;
+  std::vector<StridedDimension> outer;
+  uint32_t stride = 1;
+  uint32_t result_step = 0;
+  for (size_t d = copy.dimensions.size(); d-- > 0;) {
+    const StridedDimension& dimension = copy.dimensions[d];
+    if (d == streams.across) {
+      result_step = stride;
+    } else if (d != streams.along) {
+      outer.insert(outer.begin(), {dimension.size, {dimension.strides[0], stride}});
+    }
+    stride *= dimension.size;
+  }
+  outer = Coalesce(outer);
+  const uint32_t count = copy.dimensions[streams.across].size;
+  const uint32_t length = copy.dimensions[streams.along].size;
+  const uint32_t part = std::min(length, kPartMax);
+  const uint32_t parts_of_stream = DivideRoundingUp(length, part);
+  const uint64_t parts = ElementsOf(outer) * parts_of_stream;
+  call.shader = shaders::ShaderId::kInterleave;
+  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer),
+                         count, streams.apart};
+  call.parameters = {NarrowCast<uint32_t>(parts),
+                     static_cast<uint32_t>(outer.size()),
+                     copy.source_offset,
+                     copy.result_offset,
+                     part,
+                     streams.apart ? result_step : copy.dimensions[streams.across].strides[0],
+                     length - part,
+                     0};
+  AppendDivisor(parts_of_stream, call.parameters, 0);
+  AppendDimensions(outer, call.parameters);
+  call.workgroups = parts;
+  // Turns of a part of pairs of words, with lanes that wait for the next part.
+  call.cost = std::max(call.cost, parts * (2 * part + 32));
+}
+
 // How many of the innermost dimensions make up a row that shaders/copy_rows.comp takes, where that
 // is faster than to find each element's place; 0 where it is not.
 size_t DimensionsOfRow(const RegionCopy& copy, uint32_t bits, bool wide) {
@@ -518,6 +591,11 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   call.buffers = {{copy.source, false}, {copy.result, true}};
   call.cost = uint64_t{count} * bits / 4;  // Read and written.
   bool whole_words = bits >= 32;
+  if (const auto streams = FindStreams(copy, bits, builder)) {
+    FillInterleaveCall(copy, *streams, bits, call);
+    builder.AddCall(std::move(call));
+    return;
+  }
   const std::optional<size_t> pairs =
       bits == 64 ? FindTransposedWords(copy, bits, builder) : std::nullopt;
   if (pairs) {

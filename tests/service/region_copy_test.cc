@@ -164,27 +164,66 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   using shaders::ShaderId;
   constexpr auto kFloat = OperandDataType::kFloat32;
   constexpr auto kHalf = OperandDataType::kFloat16;
-  EXPECT_EQ(shader(kFloat, 16, 32, 2, false), ShaderId::kCopyRows);
-  EXPECT_EQ(shader(kFloat, 16, 8192, 2, false), ShaderId::kCopyRows);
-  EXPECT_EQ(shader(kHalf, 16, 32, 3, false), ShaderId::kCopyRows);
-  EXPECT_EQ(shader(kFloat, 16, 32, 3, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kHalf, 16, 32, 6, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kHalf, 16, 2048, 6, false), ShaderId::kCopyRows);
+  EXPECT_EQ(shader(kFloat, 16, 12, 6, false), ShaderId::kCopyRows);
   // Where two dimensions are long enough for squares of words. On GPUs; too few or too short rows;
   // ones that are too long for a loop, or no whole words.
   EXPECT_EQ(shader(kFloat, 16, 32, 17, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kFloat, 16, 32, 65, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kFloat, 16, 33, 5, false), ShaderId::kTransposeWords);
-  EXPECT_EQ(shader(kFloat, 16, 33, 4, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kHalf, 16, 33, 33, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kHalf, 16, 34, 17, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kHalf, 15, 33, 17, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 3, false), ShaderId::kTransposeWords);
-  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 3, true), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 32, 2, false), ShaderId::kCopyRows);
-  EXPECT_EQ(shader(kFloat, 16, 32, 2, true), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kFloat, 15, 32, 2, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kFloat, 2, 31, 2, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kFloat, 16, 8193, 2, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 17, 33, 3, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 5, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 5, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 16, 32, 6, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 15, 32, 6, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 2, 31, 6, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 16, 8193, 6, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 17, 33, 5, false), ShaderId::kCopyQuads);
+}
+
+TEST(RegionCopy, FewStreams_TakeTurns) {
+  const auto shader = [](OperandDataType type, std::vector<StridedDimension> dimensions,
+                         bool wide = false) {
+    Graph graph;
+    graph.device.wide = wide;
+    uint32_t count = 1;
+    for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+    LoweringBuilder builder =
+        LowerCopy(graph, type, count, count, {.dimensions = std::move(dimensions)});
+    EXPECT_EQ(builder.calls().size(), 1u);
+    return builder.calls()[0].shader;
+  };
+  using shaders::ShaderId;
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  constexpr auto kByte = OperandDataType::kInt8;
+  constexpr auto kLong = OperandDataType::kInt64;
+  const auto together = [](uint32_t length, uint32_t streams) {
+    return std::vector<StridedDimension>{
+        {3, {streams * length}}, {length, {1}}, {streams, {length}}};
+  };
+  const auto apart = [](uint32_t length, uint32_t streams) {
+    return std::vector<StridedDimension>{
+        {3, {streams * length}}, {streams, {1}}, {length, {streams}}};
+  };
+  for (uint32_t streams : {2u, 3u, 4u}) {
+    for (OperandDataType type : {kFloat, OperandDataType::kFloat16, kByte, kLong}) {
+      EXPECT_EQ(shader(type, together(33, streams)), ShaderId::kInterleave);
+      EXPECT_EQ(shader(type, apart(33, streams)), ShaderId::kInterleave);
+    }
+    EXPECT_EQ(shader(kLong, together(8, streams)), ShaderId::kInterleave);
+    EXPECT_NE(shader(kLong, together(7, streams)), ShaderId::kInterleave);
+    EXPECT_NE(shader(kByte, together(15, streams)), ShaderId::kInterleave);
+    EXPECT_NE(shader(kByte, apart(15, streams)), ShaderId::kInterleave);
+    EXPECT_NE(shader(kFloat, together(32, streams), /*wide=*/true), ShaderId::kInterleave);
+  }
+  EXPECT_NE(shader(kFloat, together(33, 5)), ShaderId::kInterleave);
+  EXPECT_NE(shader(kFloat, apart(33, 5)), ShaderId::kInterleave);
+  EXPECT_NE(shader(OperandDataType::kInt4, together(32, 2)), ShaderId::kInterleave);
+  // Not all of what takes turns.
+  EXPECT_NE(shader(kFloat, {{3, {99}}, {2, {1}}, {33, {3}}}), ShaderId::kInterleave);
 }
 
 // Rows in one piece that quads do not go along, for one or the other's sake.

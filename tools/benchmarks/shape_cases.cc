@@ -242,6 +242,10 @@ void AddMovement(Cases& cases) {
   AddTranspose({1, 10, 256, 256}, {0, 2, 3, 1}, cases);
   AddTranspose({1, 84, 8400}, {0, 2, 1}, cases);
   AddTranspose({1, 64, 2, 2, 128, 128}, {0, 1, 4, 2, 5, 3}, cases);
+  AddTranspose({1, 64, 128, 2, 128, 2}, {0, 1, 3, 5, 2, 4}, cases);
+  AddTranspose({1, 720, 1280, 3}, {0, 3, 1, 2}, cases);
+  AddTranspose({1, 4, 512, 512}, {0, 2, 3, 1}, cases);
+  AddTranspose({1, 512, 512, 4}, {0, 3, 1, 2}, cases);
   AddTranspose({1, 8, 7, 8, 7, 96}, {0, 1, 3, 2, 4, 5}, cases);
   AddTranspose({4, 6, 8, 10, 12, 24}, {4, 2, 0, 3, 1, 5}, cases);
   AddSlice({4096, 1024}, {0, 1}, {4096, 1023}, {1, 1}, cases);
