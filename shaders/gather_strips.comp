@@ -43,12 +43,13 @@ void GatherRow(uint first) {
 }
 
 void GatherStrip(uint tensor, uint indices) {
+#define ASK_COPIED(word) ASK_WORD(1, word)
 #define COPY(row) COPY_ROW_TO_STRIP(1, 4, tensor, row)
 #define ASK(word) ASK_WORD(2, WordOfIndex(word))
 #define GATHER(row) GatherRow(UNIFORM(indices + row * P(1)));
   uint asked = 0u;
-  ROWS_LOOP(P(2), COPY)
-  ROWS_AHEAD_LOOP(indices, P(3), asked, ASK, GATHER)
+  ROWS_AHEAD_LOOP(tensor, P(2), kCopiedAhead, asked, ASK_COPIED, COPY)
+  ROWS_AHEAD_LOOP(indices, P(3), kRowsAhead, asked, ASK, GATHER)
   STORE_WORD(4, RowOfStrip(0u) + PlaceInStretch(0u), asked);
 }
 

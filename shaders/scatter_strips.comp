@@ -40,7 +40,7 @@ void ScatterStrip(uint tensor, uint indices) {
 #define COPY_BACK(row) COPY_ROW_FROM_STRIP(5, 4, tensor, row)
   uint asked = 0u;
   ROWS_LOOP(P(2), COPY)
-  ROWS_AHEAD_LOOP(indices, P(3), asked, ASK, SCATTER)
+  ROWS_AHEAD_LOOP(indices, P(3), kRowsAhead, asked, ASK, SCATTER)
   ROWS_LOOP(P(2), COPY_BACK)
   STORE_WORD(5, RowOfStrip(0u) + PlaceInStretch(0u), asked);
 }

@@ -26,7 +26,8 @@ const uint kColumns = kVectorsAtOnce * kSubgroupSize;
 const uint kRowsOfTurn = 4u;  // As in service/passes/lower_gather.cc.
 const uint kLineWords = 16u;  // Of a line of a cache.
 const uint kLinesOfRow = kColumns / kLineWords;
-const uint kRowsAhead = kLinesOfRow > 1u ? 3u : 12u;  // Measured.
+const uint kRowsAhead = kLinesOfRow > 1u ? 3u : 12u;  // Measured, as is
+const uint kCopiedAhead = 8u;                         // what is copied to strips that are gathered from.
 
 // Elements that begin in a word, or the one that a word is half of.
 uint ElementsOfWord() { return BitsLog2(kType) < 5u ? 32u >> BitsLog2(kType) : 1u; }
@@ -52,18 +53,17 @@ uint RowOfStrip(uint row) {
     }                                                                      \
   }
 // The same of rows from word `first` on. Each is a page from the one before it, and no processor sees the
-// next one coming, where there is more to do than to copy it: what ASK(word) loads is asked for some rows
-// ahead, line by line, for a processor waits for few lines at a time. It is added to `asked`, which is to be
-// stored somewhere, lest it be left out.
-#define ROWS_AHEAD_LOOP(first, count, asked, ASK, ROW)                                 \
-  for (uint turn_ = UNKNOWN_ZERO; turn_ < (count); turn_ += kRowsOfTurn) {             \
-    [[unroll]] for (uint r_ = 0u; r_ < kRowsOfTurn; ++r_) {                            \
-      const uint ahead_ = (first) + min(turn_ + r_ + kRowsAhead, (count) - 1u) * P(1); \
-      [[unroll]] for (uint l_ = 0u; l_ < kLinesOfRow; ++l_) {                          \
-        asked += ASK(UNIFORM(ahead_ + l_ * kLineWords));                               \
-      }                                                                                \
-      ROW_OF_TURN(turn_ + r_, count, ROW)                                              \
-    }                                                                                  \
+// next one coming: what ASK(word) loads is asked for `ahead` rows ahead, line by line, for a processor waits for few
+// lines at a time. It is added to `asked`, which is to be stored somewhere, lest it be left out.
+#define ROWS_AHEAD_LOOP(first, count, ahead, asked, ASK, ROW)                      \
+  for (uint turn_ = UNKNOWN_ZERO; turn_ < (count); turn_ += kRowsOfTurn) {         \
+    [[unroll]] for (uint r_ = 0u; r_ < kRowsOfTurn; ++r_) {                        \
+      const uint ahead_ = (first) + min(turn_ + r_ + (ahead), (count) - 1u) * P(1); \
+      [[unroll]] for (uint l_ = 0u; l_ < kLinesOfRow; ++l_) {                      \
+        asked += ASK(UNIFORM(ahead_ + l_ * kLineWords));                           \
+      }                                                                            \
+      ROW_OF_TURN(turn_ + r_, count, ROW)                                          \
+    }                                                                              \
   }
 #define ROW_OF_TURN(row, count, ROW)                                                   \
   {                                                                                    \
