@@ -11,7 +11,8 @@
 // result; uvec4 3 {squares along its columns, as divisor}, rows of the result; 16 rank of these; from uvec4 5
 // dimensions around squares (strided.glsl; stride .x of the source, .y of the result), then, of rows, stride .x of
 // the source. Specialisation constants: 1 rank around squares, 2 log2 of the bits of an element, from 3 to 6, 3 rank
-// of rows, 4 whether squares take all of short rows, which follow each other: those of a matrix are whole words.
+// of rows, 4 whether squares take all of short rows, which follow each other: those of a matrix are whole words, 5
+// whether squares are of elements one by one, of less than a word: for short rows, and rows that words do not suit.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "square_of_words.glsl"
@@ -20,6 +21,7 @@ layout(constant_id = 1) const uint kRank = 0u;
 layout(constant_id = 2) const uint kLog2Bits = 5u;
 layout(constant_id = 3) const uint kRowsRank = 0u;
 layout(constant_id = 4) const uint kTakesAll = 0u;
+layout(constant_id = 5) const uint kByElements = 0u;
 
 #define STRIDED_RANK kRank
 #include "strided.glsl"
@@ -29,11 +31,12 @@ WRITE_SLOT(2)
 
 // As in service/passes/region_copy.cc.
 const uint kIsPair = kLog2Bits == 6u ? 1u : 0u;
-const uint kLog2PerWord = kIsPair != 0u ? 0u : 5u - kLog2Bits;
+const uint kLog2PerWord = kIsPair != 0u || kByElements != 0u ? 0u : 5u - kLog2Bits;
 const uint kPerWord = 1u << kLog2PerWord;
 const uint kSide = kIsPair != 0u ? 8u : 16u << kLog2PerWord;
 
 const uint kDimensions = 5u;
+const uint kNarrowType = kLog2Bits == 4u ? kFloat16 : kUint8;
 
 uvec2 PlacesOfSquare(uint square) {
   const uvec3 along = P4(2).xyz;
@@ -46,6 +49,15 @@ uvec2 PlacesOfSquare(uint square) {
   return uvec2(P(7) + offsets.x + row * P(5) + column, P(11) + offsets.y + column * P(6) + row);
 }
 
+// Of words, or of elements, where they go one by one.
+uint LoadAt(uint i) { return kByElements != 0u ? LOAD_RAW(1, kNarrowType, i).x : LOAD_WORD(1, i); }
+void StoreAt(uint i, uint bits) {
+  if (kByElements != 0u) {
+    STORE_ELEMENT(2, kNarrowType, i, uvec2(bits, 0u))
+  } else {
+    STORE_WORD(2, i, bits);
+  }
+}
 uint FirstWordOf(uint e) { return UNIFORM(kIsPair != 0u ? 2u * e : e >> kLog2PerWord); }
 
 // Element `row` of column `part` and of each kPerWord-th behind it, in the bits that it has in a word: neighbours have
@@ -56,7 +68,7 @@ uint LoadOfColumns(uint from, uint row, uint part) {
   const uint in_column = is_next ? min(row - P(2), P(2) - 1u) : row;
   const uint column = part + (is_next && part < kPerWord - 1u ? 1u : 0u);
   const uint e = from + in_column * P(5) + column;
-  const uint word = LOAD_WORD(1, FirstWordOf(e) + gl_SubgroupInvocationID);
+  const uint word = LoadAt(FirstWordOf(e) + gl_SubgroupInvocationID);
   return kPerWord == 1u ? word
                         : bitfieldExtract(word, int((e & (kPerWord - 1u)) << kLog2Bits), 1 << kLog2Bits);
 }
@@ -81,7 +93,7 @@ void TransposeColumns(uint from, uint to, uint row, uint part) {
   [[unroll]] for (uint m = 0u; m < kSubgroupSize >> kIsPair; ++m) {
     const uint word = FirstWordOf(to + (m * kPerWord + part) * P(6) + first) + gl_SubgroupInvocationID;
     if (kTakesAll == 0u || first + (gl_SubgroupInvocationID << kLog2PerWord >> kIsPair) < P(2)) {
-      STORE_WORD(2, word, rows[m]);
+      StoreAt(word, rows[m]);
     }
   }
 }
@@ -115,7 +127,7 @@ void PutTogetherEndOf(uint row) {
     [[unroll]] for (uint k = 0u; k < kPerWord; ++k) {
       const uint e = (word << kLog2PerWord) + k;
       const uint from = e < next ? sources[0] + (e - first) * P(5) : sources[1] + (e - next) * P(5);
-      bits |= LOAD_RAW(1, kLog2Bits == 4u ? kFloat16 : kUint8, from).x << (k << kLog2Bits);
+      bits |= LOAD_RAW(1, kNarrowType, from).x << (k << kLog2Bits);
     }
     STORE_WORD(2, (P(11) >> kLog2PerWord) + word, bits);
   }

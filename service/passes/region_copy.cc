@@ -292,54 +292,71 @@ void FillTransposeCall(const RegionCopy& copy, size_t contiguous, uint32_t per_q
   call.invocations = count;
 }
 
-// kSide of shaders/transpose_words.comp.
-uint32_t SideOfSquare(uint32_t bits) { return bits == 64 ? 8 : 16 * (32 / bits); }
+// Squares of shaders/transpose_words.comp: of words, or of elements of less than one.
+struct Squares {
+  uint32_t bits = 32;  // Of an element.
+  bool by_elements = false;
+
+  uint32_t per_word() const { return bits >= 32 || by_elements ? 1 : 32 / bits; }
+  uint32_t side() const { return bits == 64 ? 8 : 16 * per_word(); }  // kSide there.
+};
 
 // Of a row of the result's elements, those that squares take, however it begins.
-uint32_t TransposedOfRow(uint32_t row, uint32_t bits) {
-  const uint32_t per_word = bits < 32 ? 32 / bits : 1;
+uint32_t TransposedOfRow(uint32_t row, const Squares& squares) {
+  const uint32_t per_word = squares.per_word();
   if (row % per_word == 0) return row;
   return row < per_word ? 0 : (row + 1 - per_word) / per_word * per_word;
 }
 
 // Whether the region begins with a word, and ends with one, or with the result: what is behind it
 // in its last word is lost.
-bool IsOfWholeWords(const RegionCopy& copy, uint32_t bits, const LoweringBuilder& builder) {
-  const uint32_t per_word = bits < 32 ? 32 / bits : 1;
+bool IsOfWholeWords(const RegionCopy& copy, const Squares& squares,
+                    const LoweringBuilder& builder) {
+  const uint32_t per_word = squares.per_word();
   const uint64_t end = copy.result_offset + ElementCount(copy);
-  return copy.run_stride == 0 && copy.result_offset % per_word == 0 &&
+  return copy.result_offset % per_word == 0 &&
          (end % per_word == 0 || end == builder.descriptor(copy.result).element_count());
 }
 
-// Whether squares of shaders/transpose_words.comp take all of rows that are shorter than their
-// sides: those of a matrix, whose columns are dimension `contiguous`, follow each other.
-bool TakesAllOfRows(const RegionCopy& copy, size_t contiguous, uint32_t bits) {
-  const uint32_t per_word = bits < 32 ? 32 / bits : 1;
+// Whether squares take all of rows that are shorter than their sides: those of a matrix, whose
+// columns are dimension `contiguous`, follow each other.
+bool TakesAllOfRows(const RegionCopy& copy, size_t contiguous, const Squares& squares) {
   const uint32_t row = copy.dimensions.back().size;
-  const uint32_t side = SideOfSquare(bits);
-  return contiguous + 2 == copy.dimensions.size() && TransposedOfRow(row, bits) < side &&
-         row >= (bits < 32 ? side / 2 : DivideRoundingUp(side * 5, 16u)) &&
-         copy.dimensions[contiguous].size % per_word == 0;
+  const uint32_t side = squares.side();
+  const uint32_t row_min = squares.per_word() > 1 ? side / 2 : DivideRoundingUp(side * 5, 16u);
+  return contiguous + 2 == copy.dimensions.size() && TransposedOfRow(row, squares) < side &&
+         row >= row_min && copy.dimensions[contiguous].size % squares.per_word() == 0;
 }
 
-// Where rows of either side begin anywhere: the dimension of elements that follow each other in the
-// source, if it and the innermost one are long enough for shaders/transpose_words.comp.
-std::optional<size_t> FindTransposedWords(const RegionCopy& copy, uint32_t bits,
-                                          const LoweringBuilder& builder) {
+struct TransposedWords {
+  size_t contiguous = 0;  // The dimension of elements that follow each other in the source.
+  Squares squares;
+};
+
+// Where rows of either side begin anywhere, if the innermost dimension and that of elements that
+// follow each other in the source are long enough for shaders/transpose_words.comp.
+std::optional<TransposedWords> FindTransposedWords(const RegionCopy& copy, uint32_t bits,
+                                                   const LoweringBuilder& builder) {
   const std::vector<StridedDimension>& dimensions = copy.dimensions;
-  if (builder.wide() || bits < 8 || !IsOfWholeWords(copy, bits, builder)) return std::nullopt;
-  const uint32_t side = SideOfSquare(bits);
-  const bool has_long_rows = TransposedOfRow(dimensions.back().size, bits) >= side;
-  for (size_t d = 0; d + 1 < dimensions.size(); ++d) {
-    if (dimensions[d].strides[0] == 1 && dimensions[d].size >= side) {
-      return has_long_rows || TakesAllOfRows(copy, d, bits) ? std::optional(d) : std::nullopt;
+  if (builder.wide() || bits < 8 || copy.run_stride != 0) return std::nullopt;
+  for (bool by_elements : {false, true}) {
+    const Squares squares = {.bits = bits, .by_elements = by_elements};
+    if ((by_elements && bits >= 32) || !IsOfWholeWords(copy, squares, builder)) continue;
+    const bool has_long_rows = TransposedOfRow(dimensions.back().size, squares) >= squares.side();
+    for (size_t d = 0; d + 1 < dimensions.size(); ++d) {
+      if (dimensions[d].strides[0] == 1 && dimensions[d].size >= squares.side() &&
+          (has_long_rows || TakesAllOfRows(copy, d, squares))) {
+        return TransposedWords{.contiguous = d, .squares = squares};
+      }
     }
   }
   return std::nullopt;
 }
 
-void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, uint32_t bits,
+void FillTransposeWordsCall(const RegionCopy& copy, const TransposedWords& transposed,
                             LoweredCall& call) {
+  const size_t contiguous = transposed.contiguous;
+  const Squares& square = transposed.squares;
   const StridedDimension& row = copy.dimensions.back();
   const StridedDimension& columns = copy.dimensions[contiguous];
   std::vector<StridedDimension> outer;
@@ -356,16 +373,17 @@ void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, uint32_t 
   }
   outer = Coalesce(outer);
   const std::vector<StridedDimension> rows(copy.dimensions.begin(), copy.dimensions.end() - 1);
-  const uint32_t side = SideOfSquare(bits);
-  const bool takes_all = TakesAllOfRows(copy, contiguous, bits);
-  const uint32_t of_row = takes_all ? side : TransposedOfRow(row.size, bits);
+  const uint32_t side = square.side();
+  const bool takes_all = TakesAllOfRows(copy, contiguous, square);
+  const uint32_t of_row = takes_all ? side : TransposedOfRow(row.size, square);
   const uint32_t along = DivideRoundingUp(of_row, side);
   const uint32_t down = DivideRoundingUp(columns.size, side);
   const uint64_t squares = ElementsOf(outer) * along * down;
   const uint64_t row_count = ElementsOf(rows);
   call.shader = shaders::ShaderId::kTransposeWords;
-  call.specialization = {RankConstant(outer), static_cast<uint32_t>(std::bit_width(bits) - 1),
-                         bits < 32 ? RankConstant(rows) : 0, takes_all};
+  call.specialization = {
+      RankConstant(outer), static_cast<uint32_t>(std::bit_width(square.bits) - 1),
+      square.per_word() > 1 ? RankConstant(rows) : 0, takes_all, square.by_elements};
   call.parameters = {NarrowCast<uint32_t>(squares),
                      static_cast<uint32_t>(outer.size()),
                      row.size,
@@ -382,7 +400,7 @@ void FillTransposeWordsCall(const RegionCopy& copy, size_t contiguous, uint32_t 
   call.workgroups = squares;
   // With few lanes, a square is sixteen, for each part of a word; and there are the ends of rows.
   const uint64_t lane_turns =
-      squares * 16 * 16 * std::max(32 / bits, 1u) + row_count * (1 + rows.size()) * 8;
+      squares * 16 * 16 * square.per_word() + row_count * (1 + rows.size()) * 8;
   call.cost = std::max(call.cost, lane_turns);
 }
 
@@ -596,10 +614,8 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
     builder.AddCall(std::move(call));
     return;
   }
-  const std::optional<size_t> pairs =
-      bits == 64 ? FindTransposedWords(copy, bits, builder) : std::nullopt;
-  if (pairs) {
-    FillTransposeWordsCall(copy, *pairs, bits, call);
+  if (const auto pairs = bits == 64 ? FindTransposedWords(copy, bits, builder) : std::nullopt) {
+    FillTransposeWordsCall(copy, *pairs, call);
     builder.AddCall(std::move(call));
     return;
   }
@@ -615,7 +631,7 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
              TakesRuns(rows, whole_words ? 32 : bits, builder)) {
     FillRunsCall(rows, unit, call);
   } else if (const auto words = FindTransposedWords(copy, whole_words ? 32 : bits, builder)) {
-    FillTransposeWordsCall(copy, *words, whole_words ? 32 : bits, call);
+    FillTransposeWordsCall(copy, *words, call);
   } else if (const size_t row = DimensionsOfRow(copy, whole_words ? 32 : bits, builder.wide())) {
     FillRowsCall(copy, row, whole_words ? 32 : bits, call);
   } else if (HasQuads(copy, PerQuad(unit))) {

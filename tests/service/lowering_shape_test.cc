@@ -125,7 +125,13 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{3, 7, 40}, {{0, 2, 1}}},
       {{2, 15, 33}, {{0, 2, 1}}},
       {{3, 3, 41}, {{0, 2, 1}}},
-      // and those that they do not, for matrices begin within words, or rows lie apart.
+      // and those that go by elements, for rows are shorter still, matrices begin within words, or
+      // rows lie apart.
+      {{3, 5, 40}, {{0, 2, 1}}},
+      {{2, 10, 100}, {{0, 2, 1}}},
+      {{3, 15, 17}, {{0, 2, 1}}},
+      {{3, 16, 31}, {{0, 2, 1}}},
+      {{2, 2, 11, 35}, {{1, 0, 3, 2}}},
       {{3, 21, 65}, {{0, 2, 1}}},
       {{3, 35, 66}, {{0, 2, 1}}},
       {{21, 3, 64}, {{2, 1, 0}}},

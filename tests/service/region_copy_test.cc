@@ -142,8 +142,8 @@ TEST(RegionCopy, HalvesOfWords_MoveByBlocksOfEight) {
                   {.dimensions = {{.size = 24, .strides = {1}}, {.size = rows, .strides = {24}}}});
     ASSERT_EQ(builder.calls().size(), 1u);
     EXPECT_EQ(builder.calls()[0].shader,
-              rows == 16 ? shaders::ShaderId::kTranspose : shaders::ShaderId::kCopyQuads);
-    EXPECT_EQ(builder.calls()[0].invocations, rows == 16 ? 6u : 36u);
+              rows == 16 ? shaders::ShaderId::kTranspose : shaders::ShaderId::kTransposeWords);
+    EXPECT_EQ(builder.calls()[0].invocations, rows == 16 ? 6u : 0u);
   }
 }
 
@@ -164,24 +164,52 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   using shaders::ShaderId;
   constexpr auto kFloat = OperandDataType::kFloat32;
   constexpr auto kHalf = OperandDataType::kFloat16;
-  EXPECT_EQ(shader(kHalf, 16, 32, 6, false), ShaderId::kCopyRows);
-  EXPECT_EQ(shader(kHalf, 16, 2048, 6, false), ShaderId::kCopyRows);
+  constexpr auto kByte = OperandDataType::kInt8;
+  EXPECT_EQ(shader(kHalf, 16, 12, 6, false), ShaderId::kCopyRows);
   EXPECT_EQ(shader(kFloat, 16, 12, 6, false), ShaderId::kCopyRows);
-  // Where two dimensions are long enough for squares of words. On GPUs; too few or too short rows;
-  // ones that are too long for a loop, or no whole words.
+  // On GPUs; too few or too short rows; ones that are too long for a loop, or no whole words.
+  EXPECT_EQ(shader(kHalf, 16, 12, 6, true), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 15, 12, 6, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 2, 6, 6, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 16, 14, 8191, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 17, 13, 5, false), ShaderId::kCopyQuads);
+  // Where two dimensions are long enough for squares, of words, or of elements of less than one.
   EXPECT_EQ(shader(kFloat, 16, 32, 17, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kFloat, 16, 32, 65, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kFloat, 16, 33, 5, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kHalf, 16, 33, 33, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(kHalf, 16, 34, 17, false), ShaderId::kTransposeWords);
-  EXPECT_EQ(shader(kHalf, 15, 33, 17, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 15, 33, 17, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(kHalf, 16, 16, 5, false), ShaderId::kTransposeWords);
+  EXPECT_EQ(shader(kByte, 15, 33, 31, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 5, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 5, true), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 16, 32, 6, true), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 15, 32, 6, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 2, 31, 6, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 16, 8193, 6, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 17, 33, 5, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kHalf, 16, 33, 17, true), ShaderId::kCopyQuads);
+}
+
+// Squares of words where they suit: they move more at once.
+TEST(RegionCopy, NarrowElements_GoByWordsOrOneByOne) {
+  const auto by_elements = [](OperandDataType type, uint32_t images, uint32_t columns,
+                              uint32_t by) {
+    Graph graph;
+    const uint32_t count = images * columns * by;
+    LoweringBuilder builder = LowerCopy(graph, type, count, count,
+                                        {.dimensions = {{.size = images, .strides = {columns * by}},
+                                                        {.size = columns, .strides = {1}},
+                                                        {.size = by, .strides = {columns}}}});
+    EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kTransposeWords);
+    return builder.calls()[0].specialization[4] != 0;
+  };
+  constexpr auto kHalf = OperandDataType::kFloat16;
+  constexpr auto kByte = OperandDataType::kInt8;
+  EXPECT_FALSE(by_elements(kHalf, 2, 34, 17));
+  EXPECT_TRUE(by_elements(kHalf, 2, 33, 17));
+  EXPECT_TRUE(by_elements(kHalf, 2, 34, 15));
+  EXPECT_TRUE(by_elements(kHalf, 2, 30, 33));
+  EXPECT_FALSE(by_elements(kByte, 4, 68, 33));
+  EXPECT_TRUE(by_elements(kByte, 4, 68, 31));
+  EXPECT_TRUE(by_elements(kByte, 4, 66, 33));
+  EXPECT_FALSE(by_elements(OperandDataType::kInt32, 2, 33, 7));
 }
 
 TEST(RegionCopy, FewStreams_TakeTurns) {
