@@ -9,9 +9,8 @@
 // constants: 1 log2 of the bits of an element, from 3 to 6, 2 rank, 3 streams, 4 whether they lie apart in the result.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "subgroup.glsl"
+#include "vectors_of_elements.glsl"
 
-layout(constant_id = 1) const uint kLog2Bits = 5u;
 layout(constant_id = 2) const uint kRank = 0u;
 layout(constant_id = 3) const uint kStreams = 2u;
 layout(constant_id = 4) const uint kPartsThem = 0u;
@@ -24,22 +23,11 @@ WRITE_SLOT(2)
 
 const uint kStreamsMax = 4u;  // As in service/passes/region_copy.cc.
 
-// Of 64 bits are pairs of words; what is one lane's is an item.
-const uint kLog2Items = kLog2Bits == 6u ? 1u : 0u;
-const uint kItem = kLog2Bits == 3u ? kUint8 : kLog2Bits == 4u ? kFloat16 : kUint32;
-const uint kElementsOfVector = kSubgroupSize >> kLog2Items;
-
 #define FOR_EACH_STREAM(j) [[unroll]] for (uint j = 0u; j < kStreamsMax; ++j) if (j < kStreams)
 
 struct Vectors {
   uint of[kStreamsMax];
 };
-
-// One from an element on, whose number all invocations have.
-uint LoadVector(uint e) { return LOAD_RAW(1, kItem, UNIFORM(e << kLog2Items) + gl_SubgroupInvocationID).x; }
-void StoreVector(uint e, uint items) {
-  STORE_ELEMENT(2, kItem, UNIFORM(e << kLog2Items) + gl_SubgroupInvocationID, uvec2(items, 0u))
-}
 
 // What lane `lane` has of vector `number`.
 uint ItemOf(Vectors vectors, uint number, uint lane) {
@@ -59,22 +47,22 @@ uint DivideByStreams(uint n) { return (n * (65536u / kStreams + 1u)) >> 16; }
 
 void TakeTurns(uint from, uint to) {
   Vectors streams;
-  FOR_EACH_STREAM(j) streams.of[j] = LoadVector(from + j * P(5));
+  FOR_EACH_STREAM(j) streams.of[j] = LOAD_VECTOR(1, from + j * P(5));
   FOR_EACH_STREAM(k) {
     const uint element = PlaceInStretch(k) >> kLog2Items;
     const uint in_stream = DivideByStreams(element);
-    const uint lane = (in_stream << kLog2Items) + (gl_SubgroupInvocationID & kLog2Items);
-    StoreVector(to + k * kElementsOfVector, ItemOf(streams, element - in_stream * kStreams, lane));
+    const uint item = ItemOf(streams, element - in_stream * kStreams, LaneOfItem(in_stream));
+    STORE_VECTOR(2, to + k * kElementsOfVector, item)
   }
 }
 
 void Part(uint from, uint to) {
   Vectors turns;
-  FOR_EACH_STREAM(k) turns.of[k] = LoadVector(from + k * kElementsOfVector);
+  FOR_EACH_STREAM(k) turns.of[k] = LOAD_VECTOR(1, from + k * kElementsOfVector);
   FOR_EACH_STREAM(j) {
-    const uint element = (gl_SubgroupInvocationID >> kLog2Items) * kStreams + j;
-    const uint item = (element << kLog2Items) + (gl_SubgroupInvocationID & kLog2Items);
-    StoreVector(to + j * P(5), ItemOf(turns, item / kSubgroupSize, item % kSubgroupSize));
+    const uint from_lane = LaneOfItem(ElementOfLane() * kStreams + j);
+    const uint item = ItemOf(turns, from_lane / kSubgroupSize, from_lane % kSubgroupSize);
+    STORE_VECTOR(2, to + j * P(5), item)
   }
 }
 

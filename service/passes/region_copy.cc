@@ -404,6 +404,9 @@ void FillTransposeWordsCall(const RegionCopy& copy, const TransposedWords& trans
   call.cost = std::max(call.cost, lane_turns);
 }
 
+// Elements that the vectors of shaders/vectors_of_elements.glsl have at most.
+uint32_t VectorMax(uint32_t bits) { return bits == 64 ? 8 : 16; }
+
 // What shaders/interleave.comp takes: streams of elements that follow each other on one side, and
 // take turns on the other.
 struct Streams {
@@ -416,7 +419,7 @@ std::optional<Streams> FindStreams(const RegionCopy& copy, uint32_t bits,
                                    const LoweringBuilder& builder) {
   constexpr uint32_t kStreamsMin = 2;
   constexpr uint32_t kStreamsMax = 4;  // As in shaders/interleave.comp.
-  const uint32_t vector = bits == 64 ? 8 : 16;
+  const uint32_t vector = VectorMax(bits);
   const std::vector<StridedDimension>& dimensions = copy.dimensions;
   if (builder.wide() || bits < 8 || copy.run_stride != 0 || dimensions.size() < 2) {
     return std::nullopt;
@@ -474,6 +477,49 @@ void FillInterleaveCall(const RegionCopy& copy, const Streams& streams, uint32_t
   AppendDimensions(outer, call.parameters);
   call.workgroups = parts;
   // Turns of a part of pairs of words, with lanes that wait for the next part.
+  call.cost = std::max(call.cost, parts * (2 * part + 32));
+}
+
+// Whether rows are pieces of the source from their ends on, that quads do not go along: those of
+// shaders/copy_backwards.comp.
+bool TakesRowsBackwards(const RegionCopy& copy, uint32_t bits, const LoweringBuilder& builder) {
+  const StridedDimension& last = copy.dimensions.back();
+  if (builder.wide() || bits < 8 || copy.run_stride != 0 || last.strides[0] != ~uint32_t{0} ||
+      last.size < VectorMax(bits)) {
+    return false;
+  }
+  const uint32_t per_quad = std::max(128 / bits, 1u);
+  return bits == 64 || !HasQuads(copy, per_quad) ||
+         AccessByQuads(copy.dimensions, per_quad, /*operand=*/0, copy.source_offset) ==
+             QuadAccess::kStrided;
+}
+
+void FillBackwardsCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
+  constexpr uint32_t kPartMax = 2048;
+  std::vector<StridedDimension> outer(copy.dimensions.begin(), copy.dimensions.end() - 1);
+  const uint32_t length = copy.dimensions.back().size;
+  uint32_t stride = length;
+  for (size_t d = outer.size(); d-- > 0;) {
+    outer[d].strides[1] = stride;
+    stride *= outer[d].size;
+  }
+  outer = Coalesce(outer);
+  const uint32_t part = std::min(length, kPartMax);
+  const uint32_t parts_of_row = DivideRoundingUp(length, part);
+  const uint64_t parts = ElementsOf(outer) * parts_of_row;
+  call.shader = shaders::ShaderId::kCopyBackwards;
+  call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer)};
+  call.parameters = {NarrowCast<uint32_t>(parts),
+                     static_cast<uint32_t>(outer.size()),
+                     copy.source_offset,
+                     copy.result_offset,
+                     part,
+                     length - part,
+                     0,
+                     0};
+  AppendDivisor(parts_of_row, call.parameters);
+  AppendDimensions(outer, call.parameters);
+  call.workgroups = parts;
   call.cost = std::max(call.cost, parts * (2 * part + 32));
 }
 
@@ -611,6 +657,11 @@ void AddRegionCopy(RegionCopy copy, LoweringBuilder& builder) {
   bool whole_words = bits >= 32;
   if (const auto streams = FindStreams(copy, bits, builder)) {
     FillInterleaveCall(copy, *streams, bits, call);
+    builder.AddCall(std::move(call));
+    return;
+  }
+  if (TakesRowsBackwards(copy, bits, builder)) {
+    FillBackwardsCall(copy, bits, call);
     builder.AddCall(std::move(call));
     return;
   }

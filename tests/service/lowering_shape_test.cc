@@ -431,7 +431,8 @@ TEST(Expand, OnesAndMissingDimensions_Repeat) {
 TEST(Reverse, ChosenAxes_RunBackwards) {
   const std::optional<std::vector<uint32_t>> cases[] = {std::nullopt, {{}}, {{0}}, {{2}}, {{1, 2}}};
   for (OperandDataType type : kByteTypes) {
-    for (uint32_t last : {3u, 8u, 96u}) {
+    // Among them rows that quads do not go along: of one vector, of several, in two parts.
+    for (uint32_t last : {3u, 8u, 17u, 37u, 96u, 201u, 2101u}) {
       for (const auto& axes : cases) {
         HostTensor operand = Pattern(type, {2, 3, last});
         HostTensor result =

@@ -212,6 +212,30 @@ TEST(RegionCopy, NarrowElements_GoByWordsOrOneByOne) {
   EXPECT_FALSE(by_elements(OperandDataType::kInt32, 2, 33, 7));
 }
 
+TEST(RegionCopy, RowsFromTheirEnds_MoveByVectors) {
+  const auto shader = [](OperandDataType type, uint32_t rows, uint32_t length, bool wide) {
+    Graph graph;
+    graph.device.wide = wide;
+    const auto backwards = static_cast<uint32_t>(-1);
+    LoweringBuilder builder = LowerCopy(graph, type, rows * length, rows * length,
+                                        {.dimensions = {{.size = rows, .strides = {length}},
+                                                        {.size = length, .strides = {backwards}}},
+                                         .source_offset = length - 1});
+    EXPECT_EQ(builder.calls().size(), 1u);
+    return builder.calls()[0].shader;
+  };
+  using shaders::ShaderId;
+  for (auto type : {OperandDataType::kFloat32, OperandDataType::kFloat16, OperandDataType::kInt8,
+                    OperandDataType::kInt64}) {
+    EXPECT_EQ(shader(type, 3, 17, false), ShaderId::kCopyBackwards);
+    EXPECT_EQ(shader(type, 3, 17, true), ShaderId::kCopyQuads);
+    EXPECT_EQ(shader(type, 3, 7, false), ShaderId::kCopyQuads);
+  }
+  EXPECT_EQ(shader(OperandDataType::kFloat32, 3, 32, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(OperandDataType::kFloat16, 3, 32, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(OperandDataType::kInt64, 3, 32, false), ShaderId::kCopyBackwards);
+}
+
 TEST(RegionCopy, FewStreams_TakeTurns) {
   const auto shader = [](OperandDataType type, std::vector<StridedDimension> dimensions,
                          bool wide = false) {
@@ -279,7 +303,7 @@ TEST(RegionCopy, UnalignedRows_MoveByRuns) {
   EXPECT_EQ(shader(kFloat, 15, 33, 40, 1, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kFloat, 9, 7, 40, 1, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kByte, 16, 31, 33, 1, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kFloat, 16, 33, 40, 0u - 1, false), ShaderId::kCopyQuads);
+  EXPECT_EQ(shader(kFloat, 16, 33, 40, 0u - 1, false), ShaderId::kCopyBackwards);
   // Longer than a loop goes.
   EXPECT_EQ(shader(kByte, 16, (1 << 20) - 1, 1 << 20, 1, false), ShaderId::kCopyRuns);
   EXPECT_EQ(shader(kByte, 16, (1 << 20) + 1, 1 << 21, 1, false), ShaderId::kCopyQuads);
