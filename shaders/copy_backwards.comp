@@ -2,9 +2,10 @@
 // workgroup, which is one subgroup, takes some elements of a row as vectors, whose lanes change places.
 //
 // Parameters: 0 parts of rows; 1 rank of the dimensions around rows; 2 first element of the source, and 3 of the
-// result; 4 elements of a part, of which a vector has no more; 5 where the last part begins, which shares elements with
-// the one before it; in uvec4 2 {parts of a row, as divisor}; from uvec4 3 on dimensions (strided.glsl; stride .x of the
-// source, .y of the result). Specialisation constants: 1 log2 of the bits of an element, from 3 to 6, 2 rank.
+// result; 4 elements of a part, of which a vector has no more; 5 where the last part begins, which shares elements
+// with the one before it; in uvec4 2 {parts of a row, as divisor}; from uvec4 3 on dimensions (strided.glsl; stride
+// .x of the source, .y of the result). Specialisation constants: 1 log2 of the bits of an element, from 3 to 6, 2
+// rank.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "vectors_of_elements.glsl"
@@ -30,7 +31,8 @@ uvec2 PlacesOfPart(uint part) {
 
 // A vector of elements whose last one is `last`.
 uint LoadBackwards(uint last) {
-  return subgroupShuffle(LOAD_VECTOR(1, last - (kElementsOfVector - 1u)), LaneOfItem(kElementsOfVector - 1u - ElementOfLane()));
+  const uint items = LOAD_VECTOR(1, last - (kElementsOfVector - 1u));
+  return subgroupShuffle(items, LaneOfItem(kElementsOfVector - 1u - ElementOfLane()));
 }
 
 void CopyPart(uint from, uint to) {

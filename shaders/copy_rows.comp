@@ -1,8 +1,8 @@
 // copy_elements.comp on llvmpipe for regions whose innermost dimensions are small or whose rank is high, as those
-// of pixels that are shuffled by more than four (interleave.comp): a workgroup, which is one subgroup, takes rows of
-// the result that consist of up to three dimensions, so that only places within a row are found for each element, and
-// all others for each row.
-// Elements have 8, 16 or 32 bits; rows begin and end on words.
+// of pixels that are shuffled by more than four are (interleave.comp), where they are few in a row or come back from
+// channels: a workgroup, which is one subgroup, takes rows of the result that consist of up to three dimensions, so
+// that only places within a row are found for each element, and all others for each row. Elements have 8, 16 or 32
+// bits; rows begin and end on words.
 //
 // Parameters: 0 rows; 1 rank of the dimensions around them; 2 first element of the source; 3 first word of the
 // result; in uvec4 1 and 2 {innermost dimension and the next one, as divisors}, in 1.w words of a row; in uvec4

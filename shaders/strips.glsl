@@ -26,8 +26,9 @@ const uint kColumns = kVectorsAtOnce * kSubgroupSize;
 const uint kRowsOfTurn = 4u;  // As in service/passes/lower_gather.cc.
 const uint kLineWords = 16u;  // Of a line of a cache.
 const uint kLinesOfRow = kColumns / kLineWords;
-const uint kRowsAhead = kLinesOfRow > 1u ? 3u : 12u;  // Measured, as is
-const uint kCopiedAhead = 8u;                         // what is copied to strips that are gathered from.
+// Rows that are asked for ahead, as measured: of indices, and of what is copied to strips.
+const uint kRowsAhead = kLinesOfRow > 1u ? 3u : 12u;
+const uint kCopiedAhead = 8u;
 
 // Elements that begin in a word, or the one that a word is half of.
 uint ElementsOfWord() { return BitsLog2(kType) < 5u ? 32u >> BitsLog2(kType) : 1u; }
@@ -58,7 +59,7 @@ uint RowOfStrip(uint row) {
 #define ROWS_AHEAD_LOOP(first, count, ahead, asked, ASK, ROW)                      \
   for (uint turn_ = UNKNOWN_ZERO; turn_ < (count); turn_ += kRowsOfTurn) {         \
     [[unroll]] for (uint r_ = 0u; r_ < kRowsOfTurn; ++r_) {                        \
-      const uint ahead_ = (first) + min(turn_ + r_ + (ahead), (count) - 1u) * P(1); \
+      const uint ahead_ = (first) + min(turn_ + r_ + (ahead), (count)-1u) * P(1);  \
       [[unroll]] for (uint l_ = 0u; l_ < kLinesOfRow; ++l_) {                      \
         asked += ASK(UNIFORM(ahead_ + l_ * kLineWords));                           \
       }                                                                            \

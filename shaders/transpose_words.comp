@@ -1,8 +1,8 @@
 // transpose.comp on llvmpipe of elements of which no quads are whole on both sides: slot 1 -> slot 2. A workgroup,
-// which is one subgroup, takes squares of kSide elements each way, each of whose rows in the result is words that
-// neighbours store; the last ones begin early enough to be whole, so that some words are moved twice. Of elements of
-// less than a word, words of the result that squares leave, those that rows share among them, are put together one
-// by one.
+// which is one subgroup, takes squares of kSide elements each way, each of whose rows in the result is words, or
+// elements of less than one, that neighbours store; the last ones begin early enough to be whole, so that some are
+// moved twice. Of elements of less than a word that go by words, words of the result that squares leave, those that
+// rows share among them, are put together one by one.
 //
 // Parameters: 0 squares; 1 rank of the dimensions around them; 2 elements of a row of the result, and 3 those of them
 // that squares take, from its first word on that is its own; 4 columns of the source's matrices, which follow each

@@ -399,13 +399,33 @@ void FillTransposeWordsCall(const RegionCopy& copy, const TransposedWords& trans
   AppendDimensions(rows, call.parameters);
   call.workgroups = squares;
   // With few lanes, a square is sixteen, for each part of a word; and there are the ends of rows.
-  const uint64_t lane_turns =
-      squares * 16 * 16 * square.per_word() + row_count * (1 + rows.size()) * 8;
+  const uint64_t ends = square.per_word() > 1 ? row_count : 0;
+  const uint64_t lane_turns = squares * 16 * 16 * square.per_word() + ends * (1 + rows.size()) * 8;
   call.cost = std::max(call.cost, lane_turns);
 }
 
 // Elements that the vectors of shaders/vectors_of_elements.glsl have at most.
 uint32_t VectorMax(uint32_t bits) { return bits == 64 ? 8 : 16; }
+
+// What workgroups take of `length` elements that follow each other, at least a vector: parts as
+// long as each other, of which the last one begins early enough to be whole.
+struct Parts {
+  uint32_t count = 0;
+  uint32_t length = 0;  // Of each.
+};
+Parts SplitByVectors(uint32_t length, uint32_t part_max, uint32_t bits) {
+  const uint32_t count = DivideRoundingUp(length, part_max);
+  const uint32_t vector = VectorMax(bits);
+  const uint32_t part = DivideRoundingUp(DivideRoundingUp(length, count), vector) * vector;
+  return {.count = count, .length = std::min(part, length)};
+}
+
+// Turns that lanes take for `parts` such parts, all lanes together: vectors, the shortest of which
+// are four words, and one more turn of lanes for each part.
+uint64_t LaneTurnsOf(uint64_t parts, const Parts& split) {
+  constexpr uint32_t kWordsMax = 2;  // Of an element.
+  return parts * (kWordsMax * uint64_t{split.length} + 32);
+}
 
 // What shaders/interleave.comp takes: streams of elements that follow each other on one side, and
 // take turns on the other.
@@ -459,9 +479,8 @@ void FillInterleaveCall(const RegionCopy& copy, const Streams& streams, uint32_t
   outer = Coalesce(outer);
   const uint32_t count = copy.dimensions[streams.across].size;
   const uint32_t length = copy.dimensions[streams.along].size;
-  const uint32_t part = std::min(length, kPartMax);
-  const uint32_t parts_of_stream = DivideRoundingUp(length, part);
-  const uint64_t parts = ElementsOf(outer) * parts_of_stream;
+  const Parts split = SplitByVectors(length, kPartMax, bits);
+  const uint64_t parts = ElementsOf(outer) * split.count;
   call.shader = shaders::ShaderId::kInterleave;
   call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer),
                          count, streams.apart};
@@ -469,15 +488,14 @@ void FillInterleaveCall(const RegionCopy& copy, const Streams& streams, uint32_t
                      static_cast<uint32_t>(outer.size()),
                      copy.source_offset,
                      copy.result_offset,
-                     part,
+                     split.length,
                      streams.apart ? result_step : copy.dimensions[streams.across].strides[0],
-                     length - part,
+                     length - split.length,
                      0};
-  AppendDivisor(parts_of_stream, call.parameters, 0);
+  AppendDivisor(split.count, call.parameters);
   AppendDimensions(outer, call.parameters);
   call.workgroups = parts;
-  // Turns of a part of pairs of words, with lanes that wait for the next part.
-  call.cost = std::max(call.cost, parts * (2 * part + 32));
+  call.cost = std::max(call.cost, LaneTurnsOf(parts, split));
 }
 
 // Whether rows are pieces of the source from their ends on, that quads do not go along: those of
@@ -488,7 +506,7 @@ bool TakesRowsBackwards(const RegionCopy& copy, uint32_t bits, const LoweringBui
       last.size < VectorMax(bits)) {
     return false;
   }
-  const uint32_t per_quad = std::max(128 / bits, 1u);
+  const uint32_t per_quad = 128 / bits;
   return bits == 64 || !HasQuads(copy, per_quad) ||
          AccessByQuads(copy.dimensions, per_quad, /*operand=*/0, copy.source_offset) ==
              QuadAccess::kStrided;
@@ -504,23 +522,22 @@ void FillBackwardsCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call)
     stride *= outer[d].size;
   }
   outer = Coalesce(outer);
-  const uint32_t part = std::min(length, kPartMax);
-  const uint32_t parts_of_row = DivideRoundingUp(length, part);
-  const uint64_t parts = ElementsOf(outer) * parts_of_row;
+  const Parts split = SplitByVectors(length, kPartMax, bits);
+  const uint64_t parts = ElementsOf(outer) * split.count;
   call.shader = shaders::ShaderId::kCopyBackwards;
   call.specialization = {static_cast<uint32_t>(std::bit_width(bits) - 1), RankConstant(outer)};
   call.parameters = {NarrowCast<uint32_t>(parts),
                      static_cast<uint32_t>(outer.size()),
                      copy.source_offset,
                      copy.result_offset,
-                     part,
-                     length - part,
+                     split.length,
+                     length - split.length,
                      0,
                      0};
-  AppendDivisor(parts_of_row, call.parameters);
+  AppendDivisor(split.count, call.parameters);
   AppendDimensions(outer, call.parameters);
   call.workgroups = parts;
-  call.cost = std::max(call.cost, parts * (2 * part + 32));
+  call.cost = std::max(call.cost, LaneTurnsOf(parts, split));
 }
 
 // How many of the innermost dimensions make up a row that shaders/copy_rows.comp takes, where that

@@ -153,12 +153,17 @@ TEST(Transpose, AnyPermutation_MovesElements) {
       {{4, 3, 8, 2}, {{2, 3, 1, 0}}},
       {{2, 1, 4}, {{1, 0, 2}}},
       {{2, 1, 3, 2, 1, 2, 3, 2}, {{7, 0, 5, 2, 3, 1, 6, 4}}},
-      // Shuffles of pixels, whose rows are two dimensions, or three; with more around them than
-      // kernels unroll.
+      // Shuffles of pixels, and back, by so many that rows are one dimension, two, or three, with
+      // more around them than kernels unroll; by fewer.
+      {{1, 3, 6, 6, 20, 12}, {{0, 1, 4, 2, 5, 3}}},
+      {{1, 3, 5, 5, 20, 12}, {{0, 1, 4, 2, 5, 3}}},
+      {{1, 3, 20, 6, 20, 6}, {{0, 1, 3, 5, 2, 4}}},
+      {{1, 3, 20, 5, 128, 5}, {{0, 1, 3, 5, 2, 4}}},
+      {{3, 2, 3, 2, 3, 2, 5, 8}, {{4, 2, 0, 3, 1, 5, 7, 6}}},
+      {{4, 5, 2, 6, 3, 4, 2, 7}, {{6, 0, 5, 2, 3, 1, 7, 4}}},
       {{1, 3, 2, 2, 20, 33}, {{0, 1, 4, 2, 5, 3}}},
       {{1, 3, 3, 3, 20, 23}, {{0, 1, 4, 2, 5, 3}}},
       {{1, 3, 4, 4, 9, 100}, {{0, 1, 4, 2, 5, 3}}},
-      {{4, 5, 2, 6, 3, 4, 2, 7}, {{6, 0, 5, 2, 3, 1, 7, 4}}},
       // Few streams that take turns, and that are parted: whole vectors, and others; several parts
       // of a stream; streams that lie far from each other; of many dimensions.
       {{20, 2, 8192}, {{0, 2, 1}}},
@@ -411,7 +416,8 @@ TEST(Expand, OnesAndMissingDimensions_Repeat) {
                                            {{50, 1}, {50, 33}},
                                            {{17, 1}, {17, 66}},
                                            {{19, 1}, {19, 267}},
-                                           {{3, 1, 35}, {3, 9, 35}}};
+                                           {{3, 1, 35}, {3, 9, 35}},
+                                           {{3, 33, 1}, {3, 33, 2}}};  // As streams: one, twice.
   for (OperandDataType type : kByteTypes) {
     for (const auto& [from_shape, to_shape] : cases) {
       HostTensor operand = Pattern(type, from_shape);
@@ -445,6 +451,20 @@ TEST(Reverse, ChosenAxes_RunBackwards) {
         });
       }
     }
+  }
+}
+
+// With more dimensions around rows than kernels unroll.
+TEST(Reverse, ManyDimensions_RunBackwards) {
+  const std::vector<uint32_t> axes = {0, 2, 4, 6, 7};
+  for (OperandDataType type : kByteTypes) {
+    const HostTensor operand = Pattern(type, {2, 2, 2, 2, 2, 2, 2, 17});
+    const HostTensor result =
+        RunOne(OperatorKind::kReverse, {operand}, webidl::ReverseAttributes{axes});
+    ExpectMoved(operand, result, [&](Shape at) {
+      for (uint32_t axis : axes) at[axis] = operand.descriptor.shape()[axis] - 1 - at[axis];
+      return at;
+    });
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,13 @@ TEST(OptimizedKernels, LoopsOverLanes_AreFound) {
   }
 }
 
+// Loads by which `log` says that lines are asked for.
+int AskedIn(const std::string& log) {
+  std::smatch match;
+  if (!std::regex_search(log, match, std::regex(", ([0-9]+) of them to ask for lines"))) return 0;
+  return std::stoi(match[1]);
+}
+
 // The marks of shaders/stream.glsl. Vectors of fewer than 16 lanes are no lines.
 TEST(OptimizedKernels, MarksOfShaders_AreFound) {
   if (!IsOptimizedHere()) GTEST_SKIP() << "only where lavapipe's LLVM is ours to change";
@@ -72,12 +80,15 @@ TEST(OptimizedKernels, MarksOfShaders_AreFound) {
   EXPECT_THAT(LogOf(OperatorKind::kDiv, {square, square}), asks);
   const HostTensor input = Ones(kFloat, {1088, 256});
   const HostTensor indices = Ones(webidl::OperandDataType::kInt32, {272, 256});
-  EXPECT_THAT(LogOf(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{0}),
-              asks);
+  const std::string gathered =
+      LogOf(OperatorKind::kGatherElements, {input, indices}, webidl::GatherAttributes{0});
+  EXPECT_THAT(gathered, asks);
   const std::string log =
       LogOf(OperatorKind::kScatterElements, {input, indices, Ones(kFloat, {272, 256})},
             webidl::ScatterAttributes{0});
   EXPECT_THAT(log, asks);
+  // Of indices and of what is copied; and of indices and updates.
+  EXPECT_EQ(AskedIn(gathered), AskedIn(log));
   EXPECT_THAT(log, testing::ContainsRegex(streamed));
   const HostTensor halves = Ones(webidl::OperandDataType::kFloat16, {1024, 4096});
   EXPECT_THAT(LogOf(OperatorKind::kTranspose, {halves}, webidl::TransposeAttributes{{{1, 0}}}),

@@ -1,6 +1,7 @@
 // The host side of what rearranges elements: which kernel takes a region, and in which dimensions.
 #include "service/passes/region_copy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -171,7 +172,6 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   EXPECT_EQ(shader(kHalf, 16, 12, 6, true), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kHalf, 15, 12, 6, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kHalf, 2, 6, 6, false), ShaderId::kCopyQuads);
-  EXPECT_EQ(shader(kHalf, 16, 14, 8191, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kHalf, 17, 13, 5, false), ShaderId::kCopyQuads);
   // Where two dimensions are long enough for squares, of words, or of elements of less than one.
   EXPECT_EQ(shader(kFloat, 16, 32, 17, false), ShaderId::kTransposeWords);
@@ -185,6 +185,20 @@ TEST(RegionCopy, SmallDimensionsOfMany_MoveByRows) {
   EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 5, false), ShaderId::kTransposeWords);
   EXPECT_EQ(shader(OperandDataType::kInt64, 16, 9, 5, true), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(kHalf, 16, 33, 17, true), ShaderId::kCopyQuads);
+}
+
+// Longer than a loop goes.
+TEST(RegionCopy, LongShuffledRows_MoveByQuads) {
+  for (uint32_t columns : {2730u, 2731u}) {
+    Graph graph;
+    LoweringBuilder builder =
+        LowerCopy(graph, OperandDataType::kFloat32, 16 * 20000, 16 * columns * 6,
+                  {.dimensions = {{.size = 16, .strides = {20000}},
+                                  {.size = columns, .strides = {2}},
+                                  {.size = 6, .strides = {2 * columns}}}});
+    EXPECT_EQ(builder.calls()[0].shader,
+              columns == 2730 ? shaders::ShaderId::kCopyRows : shaders::ShaderId::kCopyQuads);
+  }
 }
 
 // Squares of words where they suit: they move more at once.
@@ -230,6 +244,9 @@ TEST(RegionCopy, RowsFromTheirEnds_MoveByVectors) {
     EXPECT_EQ(shader(type, 3, 17, false), ShaderId::kCopyBackwards);
     EXPECT_EQ(shader(type, 3, 17, true), ShaderId::kCopyQuads);
     EXPECT_EQ(shader(type, 3, 7, false), ShaderId::kCopyQuads);
+    const bool is_long = type == OperandDataType::kInt64;
+    EXPECT_EQ(shader(type, 3, 15, false),
+              is_long ? ShaderId::kCopyBackwards : ShaderId::kCopyQuads);
   }
   EXPECT_EQ(shader(OperandDataType::kFloat32, 3, 32, false), ShaderId::kCopyQuads);
   EXPECT_EQ(shader(OperandDataType::kFloat16, 3, 32, false), ShaderId::kCopyQuads);
@@ -276,6 +293,79 @@ TEST(RegionCopy, FewStreams_TakeTurns) {
   EXPECT_NE(shader(OperandDataType::kInt4, together(32, 2)), ShaderId::kInterleave);
   // Not all of what takes turns.
   EXPECT_NE(shader(kFloat, {{3, {99}}, {2, {1}}, {33, {3}}}), ShaderId::kInterleave);
+}
+
+// Kernels whose results are in one piece.
+TEST(RegionCopy, PartsOfARow_AreNoStreams) {
+  const std::vector<StridedDimension> cases[] = {
+      {{3, {66}}, {33, {1}}, {2, {33}}},
+      {{3, {66}}, {2, {1}}, {33, {2}}},
+      {{6, {33}}, {33, {static_cast<uint32_t>(-1)}}},
+      {{3, {33 * 35}}, {33, {1}}, {35, {33}}},
+  };
+  for (OperandDataType type : {OperandDataType::kFloat32, OperandDataType::kFloat16}) {
+    for (const std::vector<StridedDimension>& dimensions : cases) {
+      uint32_t count = 1;
+      for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+      Graph graph;
+      LoweringBuilder builder = LowerCopy(graph, type, count, 2 * count,
+                                          {.dimensions = dimensions,
+                                           .source_offset = 33,
+                                           .run_length = count / 3,
+                                           .run_stride = count / 3 + 1});
+      ASSERT_EQ(builder.calls().size(), 1u);
+      const shaders::ShaderId shader = builder.calls()[0].shader;
+      EXPECT_TRUE(shader == shaders::ShaderId::kCopyElements ||
+                  shader == shaders::ShaderId::kCopyQuads);
+    }
+  }
+}
+
+// Where the result's elements begin within a quad, or a word.
+TEST(RegionCopy, PlacesWithinQuads_GoByVectors) {
+  const auto lower = [](OperandDataType type, std::vector<StridedDimension> dimensions) {
+    uint32_t count = 1;
+    for (const StridedDimension& dimension : dimensions) count *= dimension.size;
+    Graph graph;
+    return LowerCopy(graph, type, count, count + 1,
+                     {.dimensions = std::move(dimensions), .source_offset = 31, .result_offset = 1})
+        .calls()[0];
+  };
+  const auto backwards = static_cast<uint32_t>(-1);
+  const LoweredCall rows = lower(OperandDataType::kFloat32, {{3, {32}}, {32, {backwards}}});
+  EXPECT_EQ(rows.shader, shaders::ShaderId::kCopyBackwards);
+  EXPECT_EQ(rows.parameters[2], 31u);
+  EXPECT_EQ(rows.parameters[3], 1u);
+  const LoweredCall streams = lower(OperandDataType::kFloat16, {{32, {1}}, {2, {32}}});
+  EXPECT_EQ(streams.shader, shaders::ShaderId::kInterleave);
+  EXPECT_EQ(streams.parameters[2], 31u);
+  EXPECT_EQ(streams.parameters[3], 1u);
+  const LoweredCall squares = lower(OperandDataType::kFloat16, {{2, {578}}, {34, {1}}, {17, {34}}});
+  EXPECT_EQ(squares.shader, shaders::ShaderId::kTransposeWords);
+  EXPECT_EQ(squares.specialization[4], 1u);
+}
+
+MATCHER_P3(PartsAre, parts, length, last, "") {
+  return arg[0] == static_cast<uint32_t>(parts) && arg[4] == static_cast<uint32_t>(length) &&
+         arg[6] == static_cast<uint32_t>(last);
+}
+
+TEST(RegionCopy, PartsOfStreams_AreAsLongAsEachOther) {
+  const auto parameters = [](OperandDataType type, uint32_t length) {
+    Graph graph;
+    return LowerCopy(
+               graph, type, 2 * length, 2 * length,
+               {.dimensions = {{.size = length, .strides = {1}}, {.size = 2, .strides = {length}}}})
+        .calls()[0]
+        .parameters;
+  };
+  constexpr auto kFloat = OperandDataType::kFloat32;
+  // Parts, elements of each, and where the last one begins.
+  EXPECT_THAT(parameters(kFloat, 37), PartsAre(1, 37, 0));
+  EXPECT_THAT(parameters(kFloat, 512), PartsAre(1, 512, 0));
+  EXPECT_THAT(parameters(kFloat, 513), PartsAre(2, 272, 241));
+  EXPECT_THAT(parameters(kFloat, 576), PartsAre(2, 288, 288));
+  EXPECT_THAT(parameters(OperandDataType::kInt64, 513), PartsAre(2, 264, 249));
 }
 
 // Rows in one piece that quads do not go along, for one or the other's sake.
