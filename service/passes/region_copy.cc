@@ -353,25 +353,34 @@ std::optional<TransposedWords> FindTransposedWords(const RegionCopy& copy, uint3
   return std::nullopt;
 }
 
+// The dimensions around two of a region, with their strides in the result, and that of the first.
+struct DimensionsAround {
+  std::vector<StridedDimension> outer;
+  uint32_t result_step = 0;
+};
+DimensionsAround SplitOff(const RegionCopy& copy, size_t first, size_t second) {
+  DimensionsAround around;
+  uint32_t stride = 1;
+  for (size_t d = copy.dimensions.size(); d-- > 0;) {
+    const StridedDimension& dimension = copy.dimensions[d];
+    if (d == first) {
+      around.result_step = stride;
+    } else if (d != second) {
+      around.outer.insert(around.outer.begin(), {dimension.size, {dimension.strides[0], stride}});
+    }
+    stride *= dimension.size;
+  }
+  around.outer = Coalesce(around.outer);
+  return around;
+}
+
 void FillTransposeWordsCall(const RegionCopy& copy, const TransposedWords& transposed,
                             LoweredCall& call) {
   const size_t contiguous = transposed.contiguous;
   const Squares& square = transposed.squares;
   const StridedDimension& row = copy.dimensions.back();
   const StridedDimension& columns = copy.dimensions[contiguous];
-  std::vector<StridedDimension> outer;
-  uint32_t stride = 1;
-  uint32_t result_step = 0;
-  for (size_t d = copy.dimensions.size(); d-- > 0;) {
-    const StridedDimension& dimension = copy.dimensions[d];
-    if (d == contiguous) {
-      result_step = stride;
-    } else if (d + 1 != copy.dimensions.size()) {
-      outer.insert(outer.begin(), {dimension.size, {dimension.strides[0], stride}});
-    }
-    stride *= dimension.size;
-  }
-  outer = Coalesce(outer);
+  const auto [outer, result_step] = SplitOff(copy, contiguous, copy.dimensions.size() - 1);
   const std::vector<StridedDimension> rows(copy.dimensions.begin(), copy.dimensions.end() - 1);
   const uint32_t side = square.side();
   const bool takes_all = TakesAllOfRows(copy, contiguous, square);
@@ -464,19 +473,7 @@ std::optional<Streams> FindStreams(const RegionCopy& copy, uint32_t bits,
 void FillInterleaveCall(const RegionCopy& copy, const Streams& streams, uint32_t bits,
                         LoweredCall& call) {
   constexpr uint32_t kPartMax = 512;
-  std::vector<StridedDimension> outer;
-  uint32_t stride = 1;
-  uint32_t result_step = 0;
-  for (size_t d = copy.dimensions.size(); d-- > 0;) {
-    const StridedDimension& dimension = copy.dimensions[d];
-    if (d == streams.across) {
-      result_step = stride;
-    } else if (d != streams.along) {
-      outer.insert(outer.begin(), {dimension.size, {dimension.strides[0], stride}});
-    }
-    stride *= dimension.size;
-  }
-  outer = Coalesce(outer);
+  const auto [outer, result_step] = SplitOff(copy, streams.across, streams.along);
   const uint32_t count = copy.dimensions[streams.across].size;
   const uint32_t length = copy.dimensions[streams.along].size;
   const Parts split = SplitByVectors(length, kPartMax, bits);
@@ -514,14 +511,9 @@ bool TakesRowsBackwards(const RegionCopy& copy, uint32_t bits, const LoweringBui
 
 void FillBackwardsCall(const RegionCopy& copy, uint32_t bits, LoweredCall& call) {
   constexpr uint32_t kPartMax = 2048;
-  std::vector<StridedDimension> outer(copy.dimensions.begin(), copy.dimensions.end() - 1);
+  const size_t last = copy.dimensions.size() - 1;
+  const std::vector<StridedDimension> outer = SplitOff(copy, last, last).outer;
   const uint32_t length = copy.dimensions.back().size;
-  uint32_t stride = length;
-  for (size_t d = outer.size(); d-- > 0;) {
-    outer[d].strides[1] = stride;
-    stride *= outer[d].size;
-  }
-  outer = Coalesce(outer);
   const Parts split = SplitByVectors(length, kPartMax, bits);
   const uint64_t parts = ElementsOf(outer) * split.count;
   call.shader = shaders::ShaderId::kCopyBackwards;
