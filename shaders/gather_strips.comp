@@ -1,11 +1,11 @@
 // gatherElements by strips (strips.glsl): slot 1 taken at the indices of slot 2 along one axis -> slot 3. Slot
-// 4 is memory for strips. Parameters and specialisation constants are those of strips.glsl, and 3: whether
+// 4 is memory for strips. Parameters and specialisation constants are those of strips.glsl, and 4: whether
 // the result is streamed (stream.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "strips.glsl"
 
-layout(constant_id = 3) const uint kIsStreamed = 0u;
+layout(constant_id = 4) const uint kIsStreamed = 0u;
 
 READ_SLOT(1)
 READ_SLOT(2)

@@ -7,7 +7,8 @@
 // waits for nobody.
 //
 // Parameters: 0 strips of all; 1 words of a row; 2 size of the axis; 3 indices along it; 4..6 strips of a
-// row, as divisor. Specialisation constants: 1 element type, 2 data type of the indices.
+// row, as divisor. Specialisation constants: 1 element type, 2 data type of the indices, 3 words of a row of a
+// strip.
 #ifndef WEBNND_SHADERS_STRIPS_GLSL_
 #define WEBNND_SHADERS_STRIPS_GLSL_
 
@@ -18,17 +19,18 @@
 layout(constant_id = 1) const uint kType = 3u;
 layout(constant_id = 2) const uint kIndexType = 2u;
 
-const uint kStripWords = 64u;  // Of a row of a strip, as in service/passes/lower_gather.cc.
+layout(constant_id = 3) const uint kStripWords = 64u;  // Or 32.
+
 // Vectors of words of a row that invocations take at a time: with short vectors, a strip is several.
-const uint kVectorsAtOnce = 4u;
+const uint kVectorsAtOnce = kStripWords < 64u && kSubgroupSize > 8u ? 2u : 4u;
 const uint kColumns = kVectorsAtOnce * kSubgroupSize;
 
 const uint kRowsOfTurn = 4u;  // As in service/passes/lower_gather.cc.
 const uint kLineWords = 16u;  // Of a line of a cache.
 const uint kLinesOfRow = kColumns / kLineWords;
 // Rows that are asked for ahead, as measured: of indices, and of what is copied to strips.
-const uint kRowsAhead = kLinesOfRow > 1u ? 3u : 12u;
-const uint kCopiedAhead = 8u;
+const uint kRowsAhead = kLinesOfRow > 2u ? 3u : kLinesOfRow > 1u ? 6u : 12u;
+const uint kCopiedAhead = kLinesOfRow > 2u ? 8u : 16u;
 
 // Elements that begin in a word, or the one that a word is half of.
 uint ElementsOfWord() { return BitsLog2(kType) < 5u ? 32u >> BitsLog2(kType) : 1u; }

@@ -87,16 +87,19 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
   constexpr uint64_t kCachedBytes = uint64_t{1} << 20;
   // Strips of all workgroups take as many at most.
   constexpr uint64_t kInputBytesMax = uint64_t{64} << 20;
-  constexpr uint32_t kRowBytes = 256;  // kStripWords of strips.glsl.
+  // Of a row of a strip; where strips would take more of a second cache than a quarter, half of it.
+  constexpr uint32_t kWideRowBytes = 256;
+  constexpr uint64_t kWideStripBytesMax = uint64_t{1} << 19;
   constexpr uint64_t kStripBytesMax = uint64_t{1} << 20;
   constexpr uint64_t kElementsOfIndexMax = 4;
   constexpr uint64_t kStripsMin = 4;  // No more threads have any.
   constexpr uint32_t kRowsOfTurn = 4;
-  // Four words of each are read and written, and no loops are inside: an invocation takes four
-  // times as many turns as others, so that threads keep to one strip's memory each.
-  constexpr uint32_t kCostPerTurn = 4 * 32 * kRowsOfTurn;
+  // No loops are inside: an invocation takes as many times as many turns as others as it reads and
+  // writes words in one, so that threads keep to one strip's memory each.
+  constexpr uint32_t kCostOfWord = 32 * kRowsOfTurn;
+  constexpr uint32_t kVectorBytes = 64;
   // An invocation may have a strip more than its share, and with vectors of four lanes each is
-  // four.
+  // four, or two.
   constexpr uint64_t kRowsMax = kInvocationIterationsMax / 5;
   const OperandDescriptor input = builder.descriptor(node.operands[0]);
   const OperandDescriptor& indices = builder.descriptor(node.operands[1]);
@@ -104,20 +107,23 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
   const AxisView view = ViewAlong(input.shape(), axis);
   const uint32_t along_axis = indices.shape()[axis];
   const uint64_t row_bytes = uint64_t{view.inner} * bits / 8;
-  if (builder.wide() || bits < 8 || row_bytes % kRowBytes != 0 ||
+  const bool is_wide = uint64_t{view.axis} * kWideRowBytes <= kWideStripBytesMax;
+  const uint32_t strip_row_bytes = is_wide ? kWideRowBytes : kWideRowBytes / 2;
+  const uint32_t vectors = strip_row_bytes / kVectorBytes;
+  if (builder.wide() || bits < 8 || row_bytes % strip_row_bytes != 0 ||
       input.byte_length() / view.outer() <= kCachedBytes || input.byte_length() > kInputBytesMax ||
-      uint64_t{view.axis} * kRowBytes > kStripBytesMax ||
+      uint64_t{view.axis} * strip_row_bytes > kStripBytesMax ||
       input.element_count() > kElementsOfIndexMax * indices.element_count() ||
-      uint64_t{view.axis} + along_axis > kRowsMax) {
+      (uint64_t{view.axis} + along_axis) * vectors > 4 * kRowsMax) {
     return std::nullopt;
   }
-  const auto strips_of_row = static_cast<uint32_t>(row_bytes / kRowBytes);
+  const auto strips_of_row = static_cast<uint32_t>(row_bytes / strip_row_bytes);
   const uint64_t strips = uint64_t{view.outer()} * strips_of_row;
   if (strips < kStripsMin) return std::nullopt;
   LoweredCall call;
   call.shader = shader;
   call.specialization = {static_cast<uint32_t>(input.data_type()),
-                         static_cast<uint32_t>(indices.data_type())};
+                         static_cast<uint32_t>(indices.data_type()), strip_row_bytes / 4};
   call.parameters = {NarrowCast<uint32_t>(strips), static_cast<uint32_t>(row_bytes / 4), view.axis,
                      along_axis};
   AppendDivisor(strips_of_row, call.parameters);
@@ -127,7 +133,7 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
     call.cost += 2 * builder.descriptor(operand).byte_length();
     call.buffers.push_back({operand, false});
   }
-  call.cost_per_turn = kCostPerTurn;
+  call.cost_per_turn = vectors * kCostOfWord;
   call.buffers.push_back({node.results[0], true});
   call.buffers.push_back({builder.AddTemporary(input), true});
   return call;

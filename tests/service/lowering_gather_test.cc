@@ -204,6 +204,13 @@ TEST(GatherElements, OftenFromALargeInput_MatchesReference) {
   ExpectGathersElements(OperandDataType::kUint8, OperandDataType::kInt64, {517, 2048}, 133);
 }
 
+// Along so long an axis that strips are half as wide.
+TEST(GatherElements, OftenAlongALongAxis_MatchesReference) {
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt32, {2051, 160}, 517);
+  ExpectGathersElements(OperandDataType::kFloat16, OperandDataType::kInt64, {2, 2050, 320}, 514);
+  ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {2049, 80}, 515);
+}
+
 // So many that the result is streamed where processors gain by it.
 TEST(GatherElements, ManyFromALargeInput_MatchReference) {
   ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {520, 256}, 8201,
@@ -233,7 +240,7 @@ TEST(GatherElements, ManyFromALargeInput_AreStreamed) {
     ASSERT_TRUE(GetLowering(node.kind)(node, builder).ok());
     ASSERT_EQ(builder.calls().size(), 1u);
     EXPECT_EQ(builder.calls()[0].shader, shaders::ShaderId::kGatherStrips);
-    EXPECT_EQ(builder.calls()[0].specialization.at(2), is_streamed) << along << " " << gathered;
+    EXPECT_EQ(builder.calls()[0].specialization.at(3), is_streamed) << along << " " << gathered;
   }
 }
 
@@ -405,6 +412,14 @@ TEST(ScatterElements, OftenIntoALargeTensor_LastUpdateWins) {
   ExpectScattersElements(kInt64, kInt32, {1, 516, 256}, 132);
   ExpectScattersElements(kUint8, kInt32, {1, 513, 2048}, 133);
   ExpectScattersElements(kUint8, kInt64, {1, 514, 2048}, 134);
+}
+
+// Along so long an axis that strips are half as wide.
+TEST(ScatterElements, OftenAlongALongAxis_LastUpdateWins) {
+  using enum OperandDataType;
+  ExpectScattersElements(kFloat32, kInt32, {2, 2051, 160}, 517);
+  ExpectScattersElements(kFloat16, kInt64, {1, 2050, 320}, 514);
+  ExpectScattersElements(kInt64, kInt32, {1, 2049, 80}, 515);
 }
 
 // Axes of several tiles, the last of which is shorter, and of less than one.

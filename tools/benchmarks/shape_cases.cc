@@ -399,6 +399,19 @@ void AddOddImages(Cases& cases) {
       },
       cases);
   Add(
+      kMoved, "gatherElements by the first axis of", {8192, 512},
+      [](GraphSketch& g, const Operand& x) {
+        return g->GatherElements(x, g.Input(kInt32, {8192, 512}, 8192));
+      },
+      cases);
+  Add(
+      kMoved, "scatterElements of a quarter by the first axis of", {8192, 512},
+      [](GraphSketch& g, const Operand& x) {
+        return g->ScatterElements(x, g.Input(kInt32, {2048, 512}, 8192),
+                                  g.Input(x.data_type(), {2048, 512}));
+      },
+      cases);
+  Add(
       kMoved, "scatterND of 1024 rows into", {4096, 77},
       [](GraphSketch& g, const Operand& x) {
         return g->ScatterND(x, g.Input(kInt32, {1024, 1}, 4096),
