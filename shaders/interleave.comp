@@ -21,7 +21,7 @@ layout(constant_id = 4) const uint kPartsThem = 0u;
 READ_SLOT(1)
 WRITE_SLOT(2)
 
-const uint kStreamsMax = 4u;  // As in service/passes/region_copy.cc.
+const uint kStreamsMax = 4u;  // As in service/passes/region_streams.cc.
 
 #define FOR_EACH_STREAM(j) [[unroll]] for (uint j = 0u; j < kStreamsMax; ++j) if (j < kStreams)
 

@@ -29,7 +29,7 @@ layout(constant_id = 5) const uint kByElements = 0u;
 READ_SLOT(1)
 WRITE_SLOT(2)
 
-// As in service/passes/region_copy.cc.
+// As in service/passes/region_transposes.cc.
 const uint kIsPair = kLog2Bits == 6u ? 1u : 0u;
 const uint kLog2PerWord = kIsPair != 0u || kByElements != 0u ? 0u : 5u - kLog2Bits;
 const uint kPerWord = 1u << kLog2PerWord;
