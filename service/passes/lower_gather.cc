@@ -94,9 +94,9 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
   constexpr uint64_t kElementsOfIndexMax = 4;
   constexpr uint64_t kStripsMin = 4;  // No more threads have any.
   constexpr uint32_t kRowsOfTurn = 4;
-  // No loops are inside: an invocation takes as many times as many turns as others as it reads and
-  // writes words in one, so that threads keep to one strip's memory each.
-  constexpr uint32_t kCostOfWord = 32 * kRowsOfTurn;
+  // For each vector of a row that a turn reads and writes. No loops are inside: an invocation may
+  // take that many more turns than others, so that threads keep to one strip's memory each.
+  constexpr uint32_t kCostOfVector = 32 * kRowsOfTurn;
   constexpr uint32_t kVectorBytes = 64;
   // An invocation may have a strip more than its share, and with vectors of four lanes each is
   // four, or two.
@@ -133,7 +133,7 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
     call.cost += 2 * builder.descriptor(operand).byte_length();
     call.buffers.push_back({operand, false});
   }
-  call.cost_per_turn = vectors * kCostOfWord;
+  call.cost_per_turn = vectors * kCostOfVector;
   call.buffers.push_back({node.results[0], true});
   call.buffers.push_back({builder.AddTemporary(input), true});
   return call;
