@@ -110,7 +110,8 @@ std::optional<LoweredCall> MakeStripsCall(ShaderId shader, const Node& node, uin
   const bool is_wide = uint64_t{view.axis} * kWideRowBytes <= kWideStripBytesMax;
   const uint32_t strip_row_bytes = is_wide ? kWideRowBytes : kWideRowBytes / 2;
   const uint32_t vectors = strip_row_bytes / kVectorBytes;
-  if (builder.wide() || bits < 8 || row_bytes % strip_row_bytes != 0 ||
+  // Of fewer rows than a turn takes, turns would be more than what the call costs says.
+  if (builder.wide() || bits < 8 || row_bytes % strip_row_bytes != 0 || view.axis < kRowsOfTurn ||
       input.byte_length() / view.outer() <= kCachedBytes || input.byte_length() > kInputBytesMax ||
       uint64_t{view.axis} * strip_row_bytes > kStripBytesMax ||
       input.element_count() > kElementsOfIndexMax * indices.element_count() ||

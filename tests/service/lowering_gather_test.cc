@@ -211,6 +211,11 @@ TEST(GatherElements, OftenAlongALongAxis_MatchesReference) {
   ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {2049, 80}, 515);
 }
 
+// Of fewer rows than a turn over strips takes.
+TEST(GatherElements, FromALargeInputOfFewRows_MatchesReference) {
+  ExpectGathersElements(OperandDataType::kFloat32, OperandDataType::kInt32, {3, 131072}, 2);
+}
+
 // So many that the result is streamed where processors gain by it.
 TEST(GatherElements, ManyFromALargeInput_MatchReference) {
   ExpectGathersElements(OperandDataType::kInt64, OperandDataType::kInt32, {520, 256}, 8201,
